@@ -37,7 +37,7 @@ KINDS = ("form", "forms_at_once", "availability", "forecast")
 _PEOPLE = 20
 _PAUSE_SECONDS = 0.1
 _GPUS = (1, 2, 4)
-_IN_THE_FORM = "What the cluster has free now"
+_IN_THE_FORM = "What is free now"
 
 
 def _submit(cluster: VirtualCluster, user: str, jobs: int) -> dict[str, int]:

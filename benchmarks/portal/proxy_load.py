@@ -181,7 +181,7 @@ def _minute(
 
 
 @dataclass(frozen=True)
-class Session:
+class SessionAddress:
     """A session as a browser that is logged in reaches it."""
 
     user: Visitor
@@ -204,7 +204,7 @@ class Session:
 
 @asynccontextmanager
 async def _sockets(
-    session: Session, path: str, count: int
+    session: SessionAddress, path: str, count: int
 ) -> AsyncIterator[list[ClientConnection]]:
     address = f"{session.address}{path}".replace("http", "ws", 1)
     tls = trust() if address.startswith("wss:") else None
@@ -223,7 +223,7 @@ async def _sockets(
 
 
 @dataclass
-class Arrivals:
+class MessageArrivals:
     """What readers of a kernel's messages have got."""
 
     is_counting: bool = False
@@ -245,10 +245,10 @@ class Arrivals:
 
 
 async def notebooks(
-    session: Session, pids: Mapping[str, int], kernel: str, count: int, seconds: int
-) -> tuple[Cost, Arrivals]:
+    session: SessionAddress, pids: Mapping[str, int], kernel: str, count: int, seconds: int
+) -> tuple[Cost, MessageArrivals]:
     """Have so many readers of a kernel that shows something new all the time."""
-    arrivals = Arrivals()
+    arrivals = MessageArrivals()
     code = _CELL.format(seconds=seconds + 2 * _SETTLE_SECONDS, rate=UPDATES_PER_SECOND)
     channels = f"/api/kernels/{kernel}/channels"
     async with _sockets(session, channels, count) as sockets, asyncio.TaskGroup() as tasks:
@@ -267,7 +267,7 @@ async def notebooks(
 
 
 async def connections(
-    session: Session, pids: Mapping[str, int], count: int, seconds: int
+    session: SessionAddress, pids: Mapping[str, int], count: int, seconds: int
 ) -> dict[str, object]:
     """Have so many websockets on which nothing is said."""
     before = {name: memory_mb(pid) for name, pid in pids.items()}
@@ -288,7 +288,9 @@ async def connections(
     }
 
 
-async def requests(session: Session, pids: Mapping[str, int], seconds: int) -> dict[str, object]:
+async def requests(
+    session: SessionAddress, pids: Mapping[str, int], seconds: int
+) -> dict[str, object]:
     """Ask the session small questions, several at a time."""
     count = 0
     until = time.monotonic() + seconds
@@ -307,7 +309,7 @@ async def requests(session: Session, pids: Mapping[str, int], seconds: int) -> d
     return {"per_second": round(count / cost.seconds), "cpu_us_each": cost.per(count, 1e-6)}
 
 
-def download(session: Session, pids: Mapping[str, int]) -> dict[str, object]:
+def download(session: SessionAddress, pids: Mapping[str, int]) -> dict[str, object]:
     """Get a large file."""
     session.user.run(_FILL)
     try:
@@ -334,7 +336,7 @@ def measure(portal: Instance, levels: Sequence[int], seconds: int, opened: int) 
     with session_of(portal, USER) as user:
         found: dict[str, Any] = {"pages": pages(portal, pids, opened, seconds)}
         print(f"pages: {json.dumps(found['pages'])}", flush=True)
-        session = Session(user)
+        session = SessionAddress(user)
         user.http.get(f"{session.address}/lab").raise_for_status()
         kernel = user.open_kernel()
         series = []

@@ -28,7 +28,7 @@ def _called_later(module: str, name: str) -> Callable[..., Any]:
 
 
 class _NeverUsed(Exception):
-    """For what a client never makes, and for code that asks ``isinstance`` or ``except`` for it."""
+    """Stand-in for classes that a client never makes but names in ``isinstance`` or ``except``."""
 
 
 # Module -> the names bound with "from module import name" while the others load.

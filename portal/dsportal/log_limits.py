@@ -17,7 +17,7 @@ _FULL = "Too much is written into this log: lines are left out until there is ro
 
 
 class LogLimiter(logging.Filter):
-    """For all handlers of a process's log."""
+    """Limit on the length and rate of lines, for all handlers of a process's log."""
 
     def __init__(
         self,

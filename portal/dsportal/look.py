@@ -21,7 +21,7 @@ DOCUMENTATION = "portal/docs/"
 
 @dataclass(frozen=True)
 class Appearance:
-    """What the templates take as ``look``."""
+    """Design values that templates get as ``look``."""
 
     title: str
     support: str

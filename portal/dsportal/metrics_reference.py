@@ -35,7 +35,7 @@ user, a session or a node.
 
 @dataclass(frozen=True)
 class MetricRow:
-    """One metric."""
+    """A metric's entry on the page."""
 
     name: str
     kind: str

@@ -59,7 +59,7 @@ def refuse_longer(request: HTTPServerRequest, most: int) -> None:
 
 
 class Caller:
-    """Who sends the request that is being answered."""
+    """Sender of the current request, known or not yet known to the hub."""
 
     def __init__(self, forget: Callable[[], object]) -> None:
         """``forget``: the connection is a stranger's no longer."""
@@ -90,7 +90,7 @@ def is_stranger() -> bool:
 
 @dataclass(frozen=True)
 class Rules:
-    """What a server lets in."""
+    """Rules for requests: whom to trust, and how much to accept."""
 
     knows: Callable[[HTTPServerRequest], Awaitable[bool]]
     """Asks the hub about the caller; an `HTTPError` where the hub does not say."""
@@ -202,7 +202,7 @@ class _Awaited(HTTPMessageDelegate):
 
 
 class _Request(HTTPMessageDelegate):
-    """One request on its way to the application."""
+    """A request on its way to the application."""
 
     def __init__(
         self, rules: Rules, caller: Caller, inner: HTTPMessageDelegate, connection: Any

@@ -1,4 +1,4 @@
-"""What the hub tells a session, on its standard input: one schema, which both sides import.
+"""Input of a session, read from stdin: one schema, which hub and session import.
 
 The standard library only: a session reads it before anything else.
 """
@@ -69,7 +69,7 @@ class KernelImage:
 
 @dataclass(frozen=True)
 class Containers:
-    """What runs in images."""
+    """Images and the settings to run them."""
 
     apptainer: str | None = None
     """The program; ``None`` where there are no containers."""
@@ -95,7 +95,7 @@ class SessionImage:
 
 @dataclass(frozen=True)
 class Certificate:
-    """How the session shows who it is, and who may connect to it; each as PEM."""
+    """TLS key and certificate of the session, and the authorities it trusts; each as PEM."""
 
     key: str = field(repr=False)
     certificate: str
@@ -104,7 +104,7 @@ class Certificate:
 
 @dataclass(frozen=True)
 class SessionInput:
-    """What one session is told. The spawner adds ``environment``, ``certificate`` and ``image``."""
+    """Input of a session. The spawner adds ``environment``, ``certificate`` and ``image``."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
     """What JupyterHub gives to each server, and what the site adds."""

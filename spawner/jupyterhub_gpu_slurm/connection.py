@@ -18,7 +18,7 @@ _PATIENCE_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class SlurmConnection:
-    """Who asks Slurm, and what is known of its answers: one for a hub."""
+    """The hub's Slurm client, with the watchers and caches of its answers."""
 
     client: SlurmClient
     jobs: JobWatcher

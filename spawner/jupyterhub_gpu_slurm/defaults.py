@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class SlurmDefaults:
-    """How the hub reaches Slurm, and how often it asks."""
+    """Defaults of the connection to Slurm and of its intervals."""
 
     config_file: str = "/etc/slurm/slurm.conf"
     bin_dir: str = "/usr/bin"
@@ -25,7 +25,7 @@ class SlurmDefaults:
 
 @dataclass(frozen=True)
 class IdleDefaults:
-    """When an unused session is warned, and when its GPUs count as idle."""
+    """Default times of the idle warning, and until GPUs count as idle."""
 
     warning_minutes: float = 10.0
     gpu_minutes: float = 30.0

@@ -99,7 +99,7 @@ def answered(refusal: int = 403) -> Iterator[None]:
 
 
 class SessionHandler(APIHandler):  # type: ignore[misc]  # JupyterHub has no types
-    """What a session asks with its own token."""
+    """Base of the handlers that sessions call with their own token."""
 
     def prepare(self) -> Any:
         """Let in who shows a token; a browser's cookie is not enough."""
@@ -172,7 +172,7 @@ class ActivityHandler(SessionHandler):
 
 
 class FormHandler(APIHandler):  # type: ignore[misc]
-    """What the options form's script asks while the form is open."""
+    """Base of the handlers that the options form calls while it is open."""
 
     def spawner_of(self, user_name: str, server_name: str) -> Any:
         """Return the spawner whose form asks; for a server to be, that of the default one."""

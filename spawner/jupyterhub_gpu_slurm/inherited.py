@@ -120,7 +120,7 @@ def duration(text: str) -> timedelta:
 
 @dataclass(frozen=True)
 class KnownOptions:
-    """What can be set for a hub's spawner: `GpuSlurmSpawner`, or a site's subclass of it."""
+    """Options of a hub's spawner: `GpuSlurmSpawner`, or a site's subclass of it."""
 
     sections: frozenset[str]
     """Of the configuration: the spawner's class, its bases and mixins."""

@@ -35,7 +35,7 @@ class InstalledFile:
 
 @dataclass(frozen=True)
 class LauncherSetup:
-    """Who may run the launcher as whom, and how it reaches Slurm.
+    """Settings of the launcher and of its sudo rule.
 
     ``runas`` are users, and groups with a percent sign, as whom the hub may act; ``operator`` is
     the account that raises time limits, or empty.

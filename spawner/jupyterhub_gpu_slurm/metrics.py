@@ -115,7 +115,7 @@ def timed(duration: Histogram, failures: Counter, name: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class SessionSample:
-    """One session, as of now."""
+    """Metrics of a session, as of now."""
 
     state: str
     """One of `STATES`."""
@@ -129,7 +129,7 @@ class SessionSample:
 
 @dataclass(frozen=True)
 class ClusterSample:
-    """What Slurm said when it was last asked."""
+    """Metrics of the cluster, as of Slurm's last answer."""
 
     is_answering: bool
     gpus: Mapping[tuple[str, str], int]
@@ -137,7 +137,7 @@ class ClusterSample:
 
 
 class Moment(Collector):
-    """What is so when Prometheus asks."""
+    """Prometheus collector for sessions and cluster, as of the scrape."""
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Resources:
-    """What one session's job asks of one node. Memory is in MiB, as Slurm counts."""
+    """Resources of a session's job on its node. Memory is in MiB, as in Slurm."""
 
     gpus: int
     cores: int

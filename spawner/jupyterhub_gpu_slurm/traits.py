@@ -37,7 +37,7 @@ from jupyterhub_gpu_slurm.slurm.watcher import PollIntervals
 
 
 class SpawnerTraits(BatchSpawnerBase):  # type: ignore[misc]  # batchspawner has no types
-    """What a site can set: ``c.GpuSlurmSpawner.NAME`` in the hub's configuration."""
+    """Options of the spawner: ``c.GpuSlurmSpawner.NAME`` in the hub's configuration."""
 
     slurm_conf = Unicode(
         SlurmDefaults.config_file,

@@ -1,4 +1,7 @@
-"""Names in what is shipped: a public one means one thing, and each is a term of the field."""
+"""Names in what is shipped: a public one means one thing, and each is a term of the field.
+
+What a class or a module is, its docstring says in terms of the field too.
+"""
 
 import ast
 import re
@@ -25,6 +28,13 @@ ALLOWED = {
     ("spawner/jupyterhub_gpu_slurm/slurm/queue.py", "share"),
 }
 """Where a word may stand nevertheless: the beginning of a path, and the word."""
+
+RIDDLE_OPENINGS = {
+    *("what", "who", "whom", "whose", "how", "whether", "which", "why", "where", "when"),
+    *("one", "those", "everything", "something", "somebody", "with", "by", "for"),
+}
+"""First words of a docstring that goes around the thing, such as "What all handlers share"."""
+FEWEST_WORDS = 4
 
 
 def modules(*parts: str) -> Iterator[tuple[str, ast.Module]]:
@@ -75,3 +85,30 @@ def test_names_of_modules_classes_and_functions_are_terms_of_the_field() -> None
         for file, name, riddle in found
         if not any(file.startswith(start) and riddle == word for start, word in ALLOWED)
     } == set()
+
+
+def is_riddle(docstring: str) -> bool:
+    """Say whether the first line of a class's or a module's docstring leaves open what it is."""
+    words = re.findall(r"\S+", docstring.splitlines()[0])
+    return len(words) < FEWEST_WORDS or words[0].strip(",:").lower() in RIDDLE_OPENINGS
+
+
+def test_a_docstring_that_leaves_open_what_the_class_is_is_found() -> None:
+    assert is_riddle("Who asks, and what shows it.")
+    assert is_riddle("How a part is.")
+    assert is_riddle("The folder.")
+    assert is_riddle("One GPU of a node, and which job holds it.")
+    assert not is_riddle("State of a check.")
+    assert not is_riddle("A check whose answer is late.\n\nWhat it says.")
+
+
+def test_docstrings_of_classes_and_modules_begin_with_what_the_thing_is() -> None:
+    found, seen = set(), 0
+    for file, tree in modules("portal", "spawner"):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef | ast.Module) and (said := ast.get_docstring(node)):
+                seen += 1
+                if is_riddle(said):
+                    found.add((file, said.splitlines()[0]))
+    assert seen > 700
+    assert found == set()

@@ -24,7 +24,7 @@ _MOST_REFRESHED = 10_000
 
 
 class GroupAdmission(Authenticator):  # type: ignore[misc]  # JupyterHub has no types
-    """What the portal's authenticators share: the groups that let in and those that make an admin.
+    """Base of the portal's authenticators: groups decide who may log in and who is an admin.
 
     Rights are looked up at each login and not remembered: who has left a group loses what it gave.
     """
@@ -37,12 +37,13 @@ class GroupAdmission(Authenticator):  # type: ignore[misc]  # JupyterHub has no 
         help="Names of the groups whose members are admins; they may log in too.",
     ).tag(config=True, allow_config=True)
     contact = Unicode(
-        "the administrators of the portal", help="Whom a user who may not log in is told to ask."
+        "the administrators of the portal",
+        help="The people to ask for access; users who may not log in are referred to them.",
     ).tag(config=True)
     minimum_uid = Int(
-        1000, help="The lowest Unix number of somebody who may log in; lower are the system's."
+        1000, help="The lowest uid that may log in; lower ones are the system's."
     ).tag(config=True)
-    login_timeout = Float(20.0, help="Seconds that one login may take in all.").tag(config=True)
+    login_timeout = Float(20.0, help="Seconds that one login may take in total.").tag(config=True)
 
     @default("manage_groups")
     def _default_manage_groups(self) -> bool:

@@ -22,7 +22,7 @@ _FIRST_SECONDS = 3.0
 
 @dataclass(frozen=True)
 class AttemptRule:
-    """How many failures are free, and what each further one costs."""
+    """Delays after failed logins: how many failures are free, and how long the delay can grow."""
 
     free: int
     longest_seconds: float

@@ -33,7 +33,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class LdapAccess:
-    """How servers are reached: whole seconds, because a socket's own time limit takes no others."""
+    """Connection settings. Whole seconds, because a socket's own time limit takes no others."""
 
     servers: tuple[str, ...]
     start_tls: bool

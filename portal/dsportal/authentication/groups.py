@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Standing:
-    """What somebody is to the hub; ``groups`` are those of the hub, sorted."""
+    """Rights of a user at the hub; ``groups`` are the user's groups there, sorted."""
 
     allowed: bool
     admin: bool

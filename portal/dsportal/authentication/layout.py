@@ -12,7 +12,7 @@ from dsportal.authentication.entry import realm_of
 
 @dataclass(frozen=True)
 class Schema:
-    """What the directories of one kind have in common.
+    """Defaults that all directories of one kind have in common.
 
     ``group_filter`` finds a person's groups from ``{userdn}`` and ``{uid}``; ``parent_filter`` the
     groups that have a group as a member, with its DN as ``{dn}`` and a matching rule as ``{rule}``.
@@ -47,7 +47,7 @@ SCHEMAS: Mapping[str, Schema] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Layout:
-    """One site's directory; ``bind_as`` makes a user's log-in name from ``{name}``."""
+    """Schema of the site's directory; ``bind_as`` makes a user's bind name from ``{name}``."""
 
     kind: str
     user_base: str

@@ -22,7 +22,7 @@ Log = Logger | LoggerAdapter[Logger]
 
 @dataclass(frozen=True)
 class LoginAttempt:
-    """One attempt to log in, which may go on."""
+    """A login attempt that the throttle has let through."""
 
     throttle: "LoginThrottle"
     typed: str

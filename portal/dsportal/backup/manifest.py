@@ -14,7 +14,7 @@ class BackupError(Exception):
 
 
 class Kind(StrEnum):
-    """How a part was taken, and so how it is put back."""
+    """Type of a part, which says how it is saved and restored."""
 
     FILES = "files"
     SQLITE = "sqlite"
@@ -24,7 +24,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class BackupEntry:
-    """One part: a file of the archive, and where it belongs (a path, or a database's name)."""
+    """A file of the archive, and the path or database that it is restored to."""
 
     kind: Kind
     place: str

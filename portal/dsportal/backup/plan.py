@@ -9,7 +9,7 @@ from dsportal.settings.whole import Settings
 
 @dataclass(frozen=True)
 class Source:
-    """Something to take: a file or folder, or a database by its name."""
+    """A file, folder or database to back up."""
 
     kind: Kind
     place: str

@@ -82,7 +82,7 @@ class SessionsHandler(AdminHandler):
 
 
 class StopSessionHandler(AdminHandler):
-    """Ends a session."""
+    """DELETE handler that stops a session."""
 
     async def delete(self, user: str, server: str = "") -> None:
         """Stop it; its job is cancelled while this is answered or soon after."""

@@ -33,7 +33,7 @@ _POLICY = (
 
 @dataclass(frozen=True)
 class Room:
-    """What all handlers share."""
+    """State and settings that all handlers of the service share."""
 
     watch: Watch
     sessions: Sessions
@@ -118,7 +118,7 @@ class Handler(HubOAuthenticated, RequestHandler):  # type: ignore[misc]  # Jupyt
 
 
 class ClusterHandler(Handler):
-    """Answers how the nodes are."""
+    """GET handler of the nodes and partitions."""
 
     head = head_as_get
 
@@ -130,7 +130,7 @@ class ClusterHandler(Handler):
 
 
 class ClusterJobsHandler(Handler):
-    """Answers how the queue is."""
+    """GET handler of the queue's jobs."""
 
     head = head_as_get
 
@@ -145,7 +145,7 @@ class ClusterJobsHandler(Handler):
 
 
 class OpenApiHandler(Handler):
-    """Describes the API."""
+    """GET handler of the API's OpenAPI description."""
 
     async def get(self) -> None:
         """Write the description."""

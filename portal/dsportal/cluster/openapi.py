@@ -30,7 +30,7 @@ class JobsAnswer(TypedDict):
 
 
 class SessionsAnswer(TypedDict):
-    """The portal's sessions."""
+    """The portal's running and starting sessions."""
 
     as_of: float
     trouble: str | None
@@ -46,7 +46,7 @@ class UsageAnswer(TypedDict):
 
 
 class ErrorResponse(TypedDict):
-    """What went wrong, in a sentence."""
+    """An error's status and message."""
 
     status: int
     message: str

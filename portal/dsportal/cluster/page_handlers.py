@@ -17,7 +17,7 @@ from dsportal.sizing.question import SizingError, question
 
 
 class PageHandler(Handler):
-    """Shows the page."""
+    """GET handler of the cluster page."""
 
     head = head_as_get
 

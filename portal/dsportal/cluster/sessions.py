@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 class SessionRow(TypedDict):
-    """One session. Moments are seconds since 1970."""
+    """A session of the portal. Times are seconds since 1970."""
 
     user: str
     groups: list[str]

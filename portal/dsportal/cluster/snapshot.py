@@ -10,7 +10,7 @@ from jupyterhub_gpu_slurm.slurm.records import Cluster, GpuAllocation, Node, Par
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU of a node, and which job holds it."""
+    """A GPU of a node, and the job that holds it."""
 
     index: int
     type: str | None
@@ -21,7 +21,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What Slurm told in one round of questions."""
+    """State of the cluster, as Slurm reported it in one round of queries."""
 
     as_of: datetime
     cluster: Cluster

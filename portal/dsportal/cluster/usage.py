@@ -15,7 +15,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 class GpuHours(Protocol):
-    """Who knows: `dsportal.usage.sources.UsageSource`."""
+    """Source of GPU hours: `dsportal.usage.sources.UsageSource`."""
 
     async def gpu_hours(self, since: datetime, until: datetime) -> Sequence[Any]:
         """Return a row for each user."""
@@ -28,7 +28,7 @@ class GpuHours(Protocol):
 
 @dataclass(frozen=True)
 class UsageQuery:
-    """Whose hours of which span."""
+    """Query for GPU hours: the number of days, and whether by user or by group."""
 
     days: int
     by: By

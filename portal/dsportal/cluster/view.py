@@ -1,4 +1,4 @@
-"""What one viewer is shown of the cluster: rows for the API and for the page.
+"""Rows of the cluster as one viewer may see it, for the API and for the page.
 
 Names of users and of jobs are their owners' and the admins' to see, unless the site's settings say
 otherwise. They are left out here, so no page or script has to hide them.
@@ -27,7 +27,7 @@ _YOURS = (
 
 @dataclass(frozen=True)
 class Viewer:
-    """Who looks."""
+    """The user who looks at the page or asks the API."""
 
     name: str | None
     """``None``: nobody whose jobs could be here."""
@@ -36,7 +36,7 @@ class Viewer:
 
 
 class GpuRow(TypedDict):
-    """One GPU."""
+    """A GPU of a node."""
 
     index: int
     type: str | None
@@ -46,7 +46,7 @@ class GpuRow(TypedDict):
 
 
 class NodeRow(TypedDict):
-    """One node. Memory is in MiB."""
+    """A compute node. Memory is in MiB."""
 
     name: str
     state: str
@@ -63,14 +63,14 @@ class NodeRow(TypedDict):
 
 
 class GpuCount(TypedDict):
-    """How many GPUs there are, and how many of them a new job could have."""
+    """Total number of GPUs, and the number that a new job could have."""
 
     total: int
     free: int
 
 
 class PartitionRow(TypedDict):
-    """One partition."""
+    """A partition and its GPUs."""
 
     name: str
     is_default: bool
@@ -81,7 +81,7 @@ class PartitionRow(TypedDict):
 
 
 class JobRow(TypedDict):
-    """One job. Moments are seconds since 1970."""
+    """A job in the queue. Times are seconds since 1970."""
 
     id: str
     job_id: int

@@ -12,7 +12,7 @@ STREAMS_EACH = 20
 
 
 class TooManyStreams(Exception):
-    """Somebody follows as many streams as one may."""
+    """The user has as many event streams open as is allowed."""
 
 
 class ViewerAccess:

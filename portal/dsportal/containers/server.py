@@ -1,4 +1,4 @@
-"""Whether an image holds the server of a whole session, found without running anything of it.
+"""Detection of the server of a whole session in an image, without running anything of it.
 
 The hub asks before it submits. It sees the image as the compute nodes do, or not at all.
 """

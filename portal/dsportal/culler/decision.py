@@ -1,4 +1,4 @@
-"""Whether a server is to end: the hook of jupyterhub-idle-culler.
+"""Decision whether to stop a server: the hook of jupyterhub-idle-culler.
 
 Whatever JupyterHub takes for the server's last activity is left aside. The hub has marked those
 that said themselves that they are over their limit. For these the hub is asked once more, which

@@ -1,4 +1,4 @@
-"""What the deployment expects of this host: ``doctor.d/*.json``, a file for each role.
+"""Expectations of this host by the deployment: ``doctor.d/*.json``, a file for each role.
 
 A file holds some of the keys of `Expected`. Lists of several files are joined; anything else may be
 in one file only.
@@ -14,12 +14,12 @@ T = TypeVar("T")
 
 
 class ExpectedError(Exception):
-    """What is expected cannot be read; says which file, and why."""
+    """The expectations cannot be read; the message says which file, and why."""
 
 
 @dataclass(frozen=True)
 class Services:
-    """How services run here: one of the two."""
+    """The service manager of this host: systemd or supervisor."""
 
     systemd_units: str = ""
     """A pattern, such as ``portal-*.service``."""
@@ -106,7 +106,7 @@ class PrivateFile:
 
 @dataclass(frozen=True)
 class ExpectedHub:
-    """Where the hub is reached."""
+    """Addresses of the hub, and its files."""
 
     public_url: str
     subdomain_host: str = ""
@@ -130,7 +130,7 @@ class Sudo:
 
 @dataclass(frozen=True)
 class ExpectedClock:
-    """What keeps this host's clock right, and with whose it must agree."""
+    """Time synchronisation of this host, and the hub whose clock it must agree with."""
 
     synchronised: bool = True
     hub_url: str = ""
@@ -147,7 +147,7 @@ class ExpectedBackup:
 
 @dataclass(frozen=True)
 class Expected:
-    """All of it."""
+    """All expectations of this host."""
 
     services: Services | None = None
     directory: ExpectedDirectory | None = None

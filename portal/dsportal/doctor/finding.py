@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    """How a part is."""
+    """State of a check."""
 
     OK = "ok"
     WARNING = "warning"
@@ -18,7 +18,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found of one part, and what to do about it."""
+    """Result of a check, with the next step where something is wrong."""
 
     state: State
     found: str
@@ -27,7 +27,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the answer: which check it was, and what it found."""
+    """A line of the report: a check and its result."""
 
     check: str
     finding: Finding

@@ -11,7 +11,7 @@ _NOBODY = 65534
 
 @dataclass(frozen=True)
 class ProgramAnswer:
-    """What a program said; ``status`` is None where it did not run or did not end in time."""
+    """Output of a program; ``status`` is None where it did not run or did not end in time."""
 
     status: int | None
     said: str

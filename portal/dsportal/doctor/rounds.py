@@ -22,7 +22,7 @@ _LONGEST = 2000
 
 @dataclass(frozen=True)
 class Check:
-    """One question."""
+    """A check, its time limit, and the advice when it does not answer."""
 
     name: str
     ask: Callable[[], Finding]

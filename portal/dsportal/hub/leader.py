@@ -1,4 +1,4 @@
-"""Which of several machines runs the hub: the one that holds a lock in the hub's database.
+"""Leader election among a hub's machines: the one that holds the database's lock runs the hub.
 
 Every machine starts the hub; those that do not get the lock wait before they open any port. When
 the one that ran is gone, the database frees its lock, and another takes over. Sessions are Slurm's
@@ -36,7 +36,7 @@ class LockUnknown(Exception):
 
 
 class Lock(Protocol):
-    """What one process of all machines can have. Each method raises `LockUnknown`."""
+    """A lock that one process of all machines can hold. Each method raises `LockUnknown`."""
 
     def is_held(self) -> bool:
         """Take it, or see that it still is ours; false: another has it."""
@@ -49,7 +49,7 @@ class Lock(Protocol):
 
 
 class Leadership:
-    """Whether this process is to be the hub."""
+    """Leader election: waits until this process may run the hub, and ends it when it may not."""
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class ImageRecord:
-    """What is known of an image beside its file."""
+    """Metadata of an image: its origin, digest and size."""
 
     file: str
     reference: str
@@ -38,7 +38,7 @@ class ImageRecord:
 
 @dataclass(frozen=True)
 class ImageFolder:
-    """The folder."""
+    """Folder of images with their metadata."""
 
     folder: Path
 

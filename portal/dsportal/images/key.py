@@ -22,7 +22,7 @@ _LONGEST = 20_000
 
 @dataclass(frozen=True)
 class Key:
-    """Who asks, and what shows it."""
+    """Credentials for a container registry."""
 
     user: str
     secret: str = field(repr=False)

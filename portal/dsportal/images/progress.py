@@ -8,7 +8,7 @@ _MB = 10**6
 
 
 class PullProgress:
-    """One download."""
+    """Progress of a download, printed now and then."""
 
     def __init__(self, size: int, say: Callable[[str], None]) -> None:
         self._size, self._say = size, say

@@ -26,7 +26,7 @@ _PACKING = "-comp zstd -Xcompression-level 6 -mem 256M"
 
 @dataclass(frozen=True)
 class Pull:
-    """Everything one needs to know for it."""
+    """A pull of images into a folder, with its size limit."""
 
     site: Site
     image_folder: ImageFolder

@@ -10,7 +10,7 @@ from dsportal.images.errors import ImageError
 
 @dataclass(frozen=True)
 class Site:
-    """The file's content."""
+    """Content of the site's image settings file."""
 
     apptainer: str
     skopeo: str = "/usr/bin/skopeo"

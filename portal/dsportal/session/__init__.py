@@ -1,4 +1,4 @@
-"""What runs inside a session's job: one process, as the user, on a compute node.
+"""The process inside a session's job: it runs as the user, on a compute node.
 
 ``python -I -m dsportal.session`` (``__main__``) reads one JSON object
 (`dsportal.session_schema`), makes the environment (``environment``), the folders

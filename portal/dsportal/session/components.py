@@ -52,7 +52,7 @@ _BOARD_PROXY = "dsportal.session.tensorboard.proxy"
 
 @dataclass(frozen=True)
 class SessionContext:
-    """Where a session runs, and what it was told."""
+    """Folders and input of a session."""
 
     home: Path
     runtime_folder: Path
@@ -65,7 +65,7 @@ class SessionContext:
 
 
 class Components:
-    """Made when the server is about to listen."""
+    """Components of the server, created just before it listens."""
 
     def __init__(self, place: SessionContext, server: ServerApp) -> None:
         self._place = place

@@ -48,7 +48,7 @@ _NEVER_PREFIXES = ("PYTHON", "LD_", "CONDA_")
 
 @dataclass(frozen=True)
 class Account:
-    """What the password database says of the user."""
+    """The user's entry in the password database."""
 
     name: str
     home: str
@@ -57,7 +57,7 @@ class Account:
 
 @dataclass(frozen=True)
 class ModulesEntry:
-    """How what runs in a session comes to environment modules."""
+    """Access to environment modules from programs in a session."""
 
     init: str | None = None
     """The file that defines ``module`` in bash; ``None`` where there are none."""

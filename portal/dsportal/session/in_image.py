@@ -38,7 +38,7 @@ _READ_BY_IPYKERNEL = "/etc/ipython/ipython_kernel_config.py"
 
 @dataclass(frozen=True)
 class ImageContext:
-    """What the image's server is to see besides ``/tmp``."""
+    """Folders that the image's server sees besides ``/tmp``."""
 
     home: Path
     runtime_folder: Path

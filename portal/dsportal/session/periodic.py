@@ -1,4 +1,4 @@
-"""What is done again and again as long as a session runs."""
+"""Periodic tasks, for as long as a session runs."""
 
 import asyncio
 import logging

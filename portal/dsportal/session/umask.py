@@ -1,4 +1,4 @@
-"""Who else may read what a user writes: the umask of terminals, kernels and saved files.
+"""Permissions of what a user writes: the umask of terminals, kernels and saved files.
 
 What is the session's own (its folder for sockets and connection files, its keys, its log) does not
 rely on it: all of that is in folders that are made for the user alone.

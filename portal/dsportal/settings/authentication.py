@@ -20,93 +20,98 @@ from dsportal.values import (
 
 
 class Ldap(Table):
-    """The directory that knows the users and their groups."""
+    """The LDAP directory with the users and their groups."""
 
     kind: Literal["posix", "active_directory"] = setting(
         "posix",
-        "Whose names are the defaults below: `posix` for OpenLDAP, 389 Directory Server and "
-        "FreeIPA, `active_directory` for Active Directory and Samba.",
+        "The schema that the defaults below follow: `posix` for OpenLDAP, 389 Directory Server "
+        "and FreeIPA, `active_directory` for Active Directory and Samba.",
     )
     servers: DirectoryUrls = setting(
-        (), "The directory's servers, which hold the same; the first is asked first."
+        (), "The directory's servers, all with the same data; the first is tried first."
     )
     start_tls: bool = setting(
-        False, "Encrypts ldap:// connections before the password is sent; ldaps:// always is."
+        False,
+        "Encrypts ldap:// connections before the password is sent; ldaps:// connections are "
+        "always encrypted.",
     )
     ca_file: OptionalPath = setting(
-        "", "The authorities (PEM) that sign the servers' certificates; empty for the system's."
+        "",
+        "The certificate authorities (PEM) that sign the servers' certificates; empty for the "
+        "system's.",
     )
-    minimum_tls: Literal["1.2", "1.3"] = setting("1.2", "The oldest version of TLS to speak.")
+    minimum_tls: Literal["1.2", "1.3"] = setting("1.2", "The oldest version of TLS to accept.")
     accept_unencrypted: bool = setting(
         False,
-        "Leaves out the warning that passwords go to another host unencrypted; for a network that "
+        "Silences the warning that passwords go to another host unencrypted; for a network that "
         "nobody else can listen on.",
     )
-    user_base: DistinguishedName = setting("", "The branch of the directory with the users.")
+    user_base: DistinguishedName = setting("", "The base DN of the search for users.")
     user_attribute: AttributeName = setting(
         "",
-        "The attribute of a user that holds the Unix name; empty: `uid`, or `sAMAccountName` in "
-        "Active Directory.",
+        "The attribute of a user's entry that holds the Unix name; empty: `uid`, or "
+        "`sAMAccountName` in Active Directory.",
     )
     user_filter: DirectoryFilter = setting(
         "",
-        "What an entry must be to be a user's; empty: any, or `(objectClass=user)` in Active "
-        "Directory.",
+        "The LDAP filter that an entry must match to be a user; empty: no filter, or "
+        "`(objectClass=user)` in Active Directory.",
     )
-    group_base: DistinguishedName = setting("", "The branch of the directory with the groups.")
+    group_base: DistinguishedName = setting("", "The base DN of the search for groups.")
     group_attribute: AttributeName = setting(
         "",
-        "The attribute of a group that holds its name; empty: `cn`, or `sAMAccountName` in Active "
-        "Directory.",
+        "The attribute of a group's entry that holds the group's name; empty: `cn`, or "
+        "`sAMAccountName` in Active Directory.",
     )
     group_filter: DirectoryFilter = setting(
         "",
-        "Finds the groups of `{userdn}` or `{uid}`; empty: those with the user as `member`, "
-        "`uniqueMember` or `memberUid`, or as `member` in Active Directory.",
+        "The LDAP filter that finds the groups of a user, given as `{userdn}` or `{uid}`; empty: "
+        "groups with the user as `member`, `uniqueMember` or `memberUid`, or as `member` in "
+        "Active Directory.",
     )
     nested_groups: bool = setting(
         True,
-        "Counts the groups of a user's groups too; with `false`, only those that `group_filter` "
-        "finds, and the primary group: `memberOf` may list others.",
+        "Whether groups of groups count too. With `false`, only the primary group and the groups "
+        "that `group_filter` finds count; `memberOf` may list others.",
     )
     bind_dn: DistinguishedName = setting(
         "",
-        "The account that looks users up, and looks again while they are logged in; empty where "
-        "users may do it themselves.",
+        "The account that looks users up at login, and again while they are logged in; empty if "
+        "users may look themselves up.",
     )
     bind_password_file: OptionalPath = setting(
         "", "The file with the password of `bind_dn`, readable by the hub's user only."
     )
     bind_as: LoginName = setting(
         "",
-        "As whom a user logs in to the directory where there is no `bind_dn`; empty: "
+        "The name with which a user binds if there is no `bind_dn`; empty: "
         "`user_attribute=NAME,user_base`, or `{name}@realm` in Active Directory.",
     )
     realm: Text = setting(
         "",
-        "What may follow a typed name after an @; empty: nothing, or in Active Directory the "
-        "domain that `user_base` ends with.",
+        "The domain that users may type after their name and an @; empty: none, or in Active "
+        "Directory the domain that `user_base` ends with.",
     )
     connect_timeout_seconds: int = setting(
-        3, "How long one server may take to accept a connection.", unit="seconds", ge=1, le=60
+        3, "How long a server may take to accept a connection.", unit="seconds", ge=1, le=60
     )
     receive_timeout_seconds: int = setting(
-        5, "How long one server may take for one answer.", unit="seconds", ge=1, le=60
+        5, "How long a server may take to answer a request.", unit="seconds", ge=1, le=60
     )
     next_server_seconds: float = setting(
         1.0,
-        "How long a server may be silent until the next one is asked as well.",
+        "How long to wait for a server's answer before the next one is asked as well.",
         unit="seconds",
         ge=0.1,
         le=60,
     )
     login_timeout_seconds: int = setting(
-        20, "How long one login may take in all, over all servers.", unit="seconds", ge=1, le=300
+        20, "How long a login may take in total, over all servers.", unit="seconds", ge=1, le=300
     )
     refresh_minutes: float = setting(
         5.0,
-        "How often the account and the groups of somebody who is logged in are looked at again, "
-        "besides at each start; needs `bind_dn`.",
+        "How often the account and the groups of a logged-in user are checked again, besides at "
+        "each start of a session; needs `bind_dn`.",
         unit="minutes",
         ge=0.1,
         le=1440,
@@ -120,20 +125,22 @@ class Ldap(Table):
 
 
 class Authentication(Table):
-    """Who may log in, and who is an admin."""
+    """Login: where passwords are checked, and the groups of users and of admins."""
 
     method: Literal["ldap", "pam"] = setting(
-        "ldap", "Asks the directory (`ldap`) or the machine's own accounts (`pam`)."
+        "ldap",
+        "Where passwords are checked: in the directory (`ldap`) or with the machine's own "
+        "accounts (`pam`).",
     )
     allowed_groups: Texts = setting((), "The groups whose members may log in.")
     admin_groups: Texts = setting((), "The groups whose members are admins; they may log in too.")
     contact: Name = setting(
-        "the administrators of the portal", "Whom a user who may not log in is told to ask."
+        "the administrators of the portal",
+        "The people to ask for access; users who may not log in are referred to them.",
     )
     minimum_uid: int = setting(
         1000,
-        "The lowest Unix number (uid) of somebody who may log in; `root` and the accounts of "
-        "services have lower ones.",
+        "The lowest uid that may log in; `root` and service accounts have lower ones.",
         ge=1,
     )
     ldap: Ldap = Ldap()

@@ -5,23 +5,30 @@ from dsportal.values import AbsolutePath, OptionalPath, Paths
 
 
 class BackupSettings(Table):
-    """What `portal backup` takes besides `hub.state_dir` and the hub's database, and where to."""
+    """Backups: their folder, and what they hold besides `hub.state_dir` and the hub's database."""
 
     folder: AbsolutePath = setting(
         "/var/backups/data-scientist-portal",
-        "Where `portal backup --nightly` puts its files; best on another disk.",
+        "The folder for the backups of `portal backup --nightly`; best on another disk.",
     )
     keep: int = setting(
-        14, "How many of those are kept; the oldest go.", unit="files", ge=1, le=1000
+        14,
+        "How many nightly backups are kept; the oldest are deleted.",
+        unit="files",
+        ge=1,
+        le=1000,
     )
     files: Paths = setting(
-        (), "More files and folders: the settings' folder, Slurm's settings, munge's key."
+        (),
+        "Additional files and folders to back up, such as the folder of the settings, Slurm's "
+        "configuration and munge's key.",
     )
     slurm_state_dir: OptionalPath = setting(
-        "", "The folder of slurmctld's state (`StateSaveLocation`); empty where it is elsewhere."
+        "",
+        "The folder of slurmctld's state (`StateSaveLocation`); empty if it is on another machine.",
     )
     accounting_socket: OptionalPath = setting(
-        "", "The socket of slurmdbd's MariaDB; empty where there is none on this machine."
+        "", "The socket of slurmdbd's MariaDB; empty if it does not run on this machine."
     )
     accounting_database: str = setting(
         "slurm_accounting", "The name of slurmdbd's database.", pattern=r"^[A-Za-z0-9_]+$"

@@ -5,21 +5,20 @@ from dsportal.values import HttpUrl
 
 
 class ClusterSettings(Table):
-    """The page with the cluster's nodes, GPUs and queue, a service of the hub."""
+    """The page that shows the cluster's nodes, GPUs and queue; a service of the hub."""
 
     url: HttpUrl = setting(
         "http://127.0.0.1:8002",
         "Where the service listens, as the proxy and the sessions on the compute nodes reach it. "
-        "How often it asks Slurm is `slurm.cluster_interval_seconds`.",
+        "`slurm.cluster_interval_seconds` sets how often it asks Slurm.",
     )
     show_names: bool = setting(
         False,
-        "Whether all users see who holds a GPU and what others' jobs are called. Admins always "
-        "see it.",
+        "Whether all users see who holds a GPU, and the names of others' jobs. Admins always do.",
     )
     login_seconds: float = setting(
         60.0,
-        "How long a login or a token that has ended may still look.",
+        "How long a login or token still opens the page after it has ended.",
         unit="seconds",
         ge=1,
         le=600,

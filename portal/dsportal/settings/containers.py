@@ -19,16 +19,16 @@ class ImageSettings(Table):
     )
     address: Text = setting(
         "",
-        "In the place of a path: the image's name in a registry, such as "
-        "`nvcr.io/nvidia/pytorch:24.05-py3`. `portal image pull` brings it into the cache.",
+        "The image's name in a registry, instead of `path`, such as "
+        "`nvcr.io/nvidia/pytorch:24.05-py3`. `portal image pull` downloads it into the cache.",
     )
-    title: Name = setting(..., "What the form calls it, and kernels after their own name.")
-    description: Text = setting("", "What it is for, in a sentence.")
-    kernels: bool = setting(True, "Whether sessions offer the kernels that are in it.")
+    title: Name = setting(..., "The image's name in the form, and in the names of its kernels.")
+    description: Text = setting("", "What it is for, in one sentence.")
+    kernels: bool = setting(True, "Whether sessions offer the kernels in it.")
     session: bool = setting(
         False,
-        "Whether the form offers it for a whole session, which runs nothing of the portal's own "
-        "but what is in the image; jupyterhub-singleuser must be there.",
+        "Whether the form offers it for a whole session. Such a session runs only what is in the "
+        "image, which must have jupyterhub-singleuser.",
     )
 
     @model_validator(mode="after")
@@ -44,29 +44,29 @@ class ImageSettings(Table):
 
 
 class ContainerSettings(Table):
-    """What can run in images."""
+    """Container images for kernels, sessions and jobs, run with Apptainer."""
 
     apptainer: OptionalPath = setting(
-        "", "The program apptainer on the compute nodes; empty for no containers."
+        "", "The `apptainer` program on the compute nodes; empty for no containers."
     )
     images: MarkTables[ImageSettings] = setting(
         {},
-        "The image NAME: 1 to 32 small letters, digits and hyphens.",
+        "The image NAME; a name has 1 to 32 lower-case letters, digits and hyphens.",
     )
     cache: OptionalPath = setting(
         "",
         "The folder that `portal image pull` fills for everybody, as the compute nodes see it; "
-        "needed for images with an address.",
+        "needed for images with an `address`.",
     )
     own_images: FolderName | Literal[""] = setting(
         "images",
-        "The folder of a user's home whose images become kernels of that user's sessions; empty "
-        "where the site allows no images of users' own.",
+        "The folder in a user's home whose images become kernels in that user's sessions; empty "
+        "if users may not have images of their own.",
     )
     binds: Paths = setting(
         (),
-        "What images see of the compute nodes, besides the home, `/tmp` and what "
-        "`session.folders` and `session.mounts` name.",
+        "Paths on the compute nodes that are visible in images, besides the home, `/tmp`, "
+        "`session.folders` and `session.mounts`.",
     )
 
     @model_validator(mode="after")

@@ -20,11 +20,11 @@ from dsportal.values import (
 
 
 class HubSettings(Table):
-    """Where the hub and the proxy listen, and where the hub keeps its state."""
+    """Addresses, certificates and state of the hub and the proxy."""
 
     name: Mark = setting(
         "portal",
-        "Marks this hub's jobs in Slurm; two hubs on one cluster need different ones.",
+        "Marks this hub's jobs in Slurm; two hubs on one cluster need different names.",
     )
     public_url: BindUrl = setting(
         "http://0.0.0.0:8000",  # the portal is for other machines
@@ -35,22 +35,22 @@ class HubSettings(Table):
         "Where the hub listens, as the proxy and the sessions on the compute nodes reach it.",
     )
     proxy_api_url: HttpUrl = setting(
-        "http://127.0.0.1:8001", "Where the proxy takes the hub's instructions."
+        "http://127.0.0.1:8001", "Where the proxy listens for instructions from the hub."
     )
     state_dir: AbsolutePath = setting(
         "/var/lib/data-scientist-portal/hub",
-        "The folder with the hub's database and its cookie secret; the hub's user owns it.",
+        "The folder with the hub's database and its cookie secret, owned by the hub's user.",
     )
     database_url: DatabaseUrl = setting(
         "",
-        "The hub's PostgreSQL, as `postgresql://USER@HOST/NAME?sslmode=verify-full`, or "
+        "The hub's PostgreSQL database, as `postgresql://USER@HOST/NAME?sslmode=verify-full`, or "
         "`postgresql:///NAME?host=FOLDER` for a socket; empty for an SQLite file in `state_dir`.",
         secret=True,
     )
     database_password_file: OptionalPath = setting(
         "",
-        "The file with the password for `database_url`, in the form of PostgreSQL's `.pgpass`; "
-        "mode 0600, the hub's user owns it. Empty where the server asks for none.",
+        "The file with the password for `database_url`, in the format of PostgreSQL's `.pgpass`; "
+        "mode 0600, owned by the hub's user. Empty if the server asks for none.",
     )
     standby: bool = setting(
         False,
@@ -59,32 +59,32 @@ class HubSettings(Table):
     )
     certificate_file: OptionalPath = setting(
         "",
-        "The certificate that browsers see, with those between it and its authority, as PEM; "
+        "The certificate that browsers see, with its intermediate certificates, as PEM; "
         "`public_url` then begins with https://.",
     )
     certificate_key_file: OptionalPath = setting(
-        "", "The certificate's private key, which only the hub's user may read."
+        "", "The certificate's private key, readable by the hub's user only."
     )
     tls_elsewhere: bool = setting(
         False,
-        "Whether a proxy of the site before the portal speaks HTTPS with the browsers; there is "
-        "no warning then that passwords are not encrypted.",
+        "Whether a proxy of the site in front of the portal speaks HTTPS with the browsers; the "
+        "portal then does not warn that passwords are unencrypted.",
     )
     internal_ssl: bool = setting(
         False,
-        "Whether hub, proxy, services and sessions speak TLS with each other, each with a "
-        "certificate of the hub's own.",
+        "Whether hub, proxy, services and sessions use TLS with each other, with certificates "
+        "that the hub issues.",
     )
     subdomain_host: SubdomainHost = setting(
         "",
-        "The portal's address, as https://HOST[:PORT], below whose host each user's sessions have "
-        "a host name of their own, USER.HOST; empty: all have the portal's. Name service and "
-        "certificate must know *.HOST.",
+        "The portal's address, as https://HOST[:PORT], if each user's sessions are to have a host "
+        "name of their own below it, USER.HOST; empty: all have the portal's. DNS and the "
+        "certificate must cover *.HOST.",
     )
     max_named_servers: int = setting(
         0,
-        "How many named servers a user may have besides the unnamed one, for several sessions at "
-        "once; 0 for none.",
+        "How many named servers a user may have besides the unnamed one, to run several sessions "
+        "at once; 0 for none.",
         ge=0,
         le=100,
     )

@@ -14,13 +14,13 @@ LIGHT, DARK = "#f6f7f9", "#1a2029"
 
 
 class LookSettings(Table):
-    """How the hub's pages, the portal's services and JupyterLab look."""
+    """Appearance of the hub's pages, the portal's services and JupyterLab."""
 
-    title: Name = setting("Data Scientist Portal", "The portal's name, beside its logo.")
+    title: Name = setting("Data Scientist Portal", "The portal's name, next to its logo.")
     logo_file: OptionalPicture = setting(
         "",
-        "A picture (.svg, .png, .jpg or .webp) in place of the portal's logo; it must be seen on "
-        "light and on dark pages.",
+        "A picture (.svg, .png, .jpg or .webp) instead of the portal's logo; it must be visible "
+        "on light and on dark pages.",
     )
     accent: Colour = setting(
         "#3556c4",
@@ -29,26 +29,27 @@ class LookSettings(Table):
     )
     accent_dark: Colour = setting(
         "#9db4ff",
-        "The same on dark pages; it must have a contrast of 4.5:1 with them.",
+        "The same for dark pages; it must have a contrast of 4.5:1 with their background.",
     )
     follows_system: bool = setting(
         True,
-        "Whether JupyterLab is light or dark as the user's system is, until the user chooses a "
-        "theme; the hub's pages always are.",
+        "Whether JupyterLab follows the light or dark mode of the user's system until the user "
+        "chooses a theme; the hub's pages always do.",
     )
     support: Text = setting(
-        "", "Where users find help, in a few words: at the foot of each page and at the login."
+        "",
+        "Where users find help, in a few words, shown at the foot of each page and at the login.",
     )
     support_url: SupportUrl = setting(
-        "", "Where these words lead to: a page (https://...) or an address (mailto:...)."
+        "", "The link behind these words: a page (https://...) or an address (mailto:...)."
     )
     documentation_dir: OptionalPath = setting(
         "",
-        "The folder with the documentation as a site, which **Help** on the hub's pages and in "
-        "JupyterLab opens; empty: there is no such link. The deployment builds it.",
+        "The folder with the documentation site, which **Help** opens on the hub's pages and in "
+        "JupyterLab; empty for no such link. The deployment builds it.",
     )
     extra_css_file: OptionalPath = setting(
-        "", "A style sheet of the site's own, behind the portal's, for the hub's pages."
+        "", "A style sheet of the site's own, loaded after the portal's on the hub's pages."
     )
 
     @model_validator(mode="after")

@@ -11,12 +11,12 @@ class Monitoring(Table):
     token_file: OptionalPath = setting(
         "",
         "The file with the token that lets Prometheus read the metrics, readable by the hub's "
-        "user: at least 32 letters, digits, hyphens and underscores. Empty: only "
-        "administrators read the metrics.",
+        "user: at least 32 letters, digits, hyphens and underscores. Empty: only admins can read "
+        "the metrics.",
     )
     idle_gpu_minutes: float = setting(
         IdleDefaults.gpu_minutes,
-        "The time without use after which the metrics show the GPUs of a session as idle.",
+        "The time without use after which the metrics count a session's GPUs as idle.",
         unit="minutes",
         gt=0,
     )

@@ -11,19 +11,19 @@ from jupyterhub_gpu_slurm.options import profile
 
 
 class ProfileSettings(Table):
-    """One named size: what the form is filled in with; a key that is missing stays as usual."""
+    """A named size, which fills in the form; a missing key leaves its field as usual."""
 
-    title: Name = setting(..., "What the form calls it.")
-    description: Text = setting("", "What it is for, in a sentence.")
-    gpus: int | None = setting(None, "The GPUs.", unit="GPUs", ge=0)
-    gpu_type: Name | None = setting(None, "The type of GPU, in Slurm's word for it.")
+    title: Name = setting(..., "Its name in the form.")
+    description: Text = setting("", "What it is for, in one sentence.")
+    gpus: int | None = setting(None, "The number of GPUs.", unit="GPUs", ge=0)
+    gpu_type: Name | None = setting(None, "The type of GPU, as Slurm names it.")
     hours: float | None = setting(None, "The session time.", unit="hours", gt=0, le=8760)
     partition: Name | None = setting(None, "The partition.")
     image: Name | None = setting(None, "The image in which the session runs.")
-    account: Name | None = setting(None, "The account, one of those that the user can choose.")
-    qos: Name | None = setting(None, "The QOS, one of those that the user can choose.")
-    reservation: Name | None = setting(None, "The reservation, one of `limits`.")
-    constraint: Name | None = setting(None, "The node feature, one of `limits`.")
+    account: Name | None = setting(None, "The account, one that the user can choose.")
+    qos: Name | None = setting(None, "The QOS, one that the user can choose.")
+    reservation: Name | None = setting(None, "The reservation, one of those in `limits`.")
+    constraint: Name | None = setting(None, "The node feature, one of those in `limits`.")
 
     @model_validator(mode="after")
     def _can_be_asked_for(self) -> Self:

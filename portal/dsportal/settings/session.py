@@ -45,10 +45,10 @@ ExtensionName = Literal[
 
 
 class Session(Table):
-    """What a session gets, and what it runs."""
+    """Sessions: resources, time limits, software and folders."""
 
     python: AbsolutePath = setting(
-        ..., "The interpreter of the session's environment, on the compute nodes."
+        ..., "The Python interpreter of the session's environment, on the compute nodes."
     )
     cores_per_gpu: int = setting(
         ResourceShape.cores_per_gpu, "The CPU cores that come with each GPU.", unit="cores", ge=1
@@ -69,7 +69,7 @@ class Session(Table):
         ge=256,
     )
     default_gpus: int = setting(
-        Defaults.gpus, "The GPUs that the form proposes.", unit="GPUs", ge=0
+        Defaults.gpus, "The number of GPUs that the form proposes.", unit="GPUs", ge=0
     )
     default_hours: float = setting(
         Defaults.time / timedelta(hours=1),
@@ -83,31 +83,31 @@ class Session(Table):
     )
     extension_hours: float = setting(
         ExtensionRules.most_at_once / timedelta(hours=1),
-        "The most by which a running session can be extended at once.",
+        "The longest time by which a running session can be extended at once.",
         unit="hours",
         ge=0.02,
         le=8760,
     )
     max_extensions: int = setting(
         ExtensionRules.most_times,
-        "How often one session can be extended; 0 for never. The limits of partition and groups "
-        "hold for the whole session.",
+        "How often a session can be extended; 0 for never. The limits of the partition and of "
+        "groups still hold for the whole session.",
         ge=0,
         le=1000,
     )
     warning_minutes: Minutes = setting(
-        (30, 10, 2), "How long before its end a session warns of it.", unit="minutes"
+        (30, 10, 2), "How long before its end a session warns its user.", unit="minutes"
     )
     start_timeout_seconds: int = setting(
         round(StartLimits.launch),
-        "How long a session may take from its job's start on a node until it can be used.",
+        "How long a session may take to be ready, from the start of its job on a node.",
         unit="seconds",
         ge=10,
         le=3600,
     )
     queue_timeout_hours: float = setting(
         StartLimits.queue / 3600,
-        "How long a session may wait for free GPUs before the hub gives it up.",
+        "How long a session may wait for free GPUs before the hub gives up.",
         unit="hours",
         gt=0,
         le=720,
@@ -117,95 +117,96 @@ class Session(Table):
     )
     tensorboards: int = setting(
         SessionInput.tensorboards,
-        "How many TensorBoards one session may run at once, some 100 MB each. For one more, that "
-        "which was unused for longest gives way.",
+        "How many TensorBoards a session may run at once, at about 100 MB each. Opening one more "
+        "stops the one that has been unused for longest.",
         ge=1,
         le=50,
     )
     tensorboard_idle_minutes: int = setting(
         SessionInput.tensorboard_idle_minutes,
-        "When a TensorBoard that nobody looks at ends; it starts again when somebody does. "
-        "0 for never.",
+        "The time after which a TensorBoard that nobody looks at stops; it starts again when "
+        "somebody opens it. 0 for never.",
         unit="minutes",
         ge=0,
         le=10_000,
     )
     umask: Umask = setting(
         "",
-        "Which rights others do not get to what users write in terminals and kernels, or save: "
-        "0022 lets them read, 0002 lets the group write, 0077 keeps everything to the user. Empty "
-        "for what a login on the node gives: UMASK in /etc/login.defs.",
+        "The permissions that others do not get on files that users save, or write in terminals "
+        "and kernels: 0022 lets others read, 0002 lets the group write, 0077 keeps everything "
+        "private. Empty for the umask of a login on the node: UMASK in /etc/login.defs.",
     )
     extensions: Annotated[tuple[ExtensionName, ...], Strict(False)] = setting(
         get_args(ExtensionName),
-        "What JupyterLab has besides: a Git panel, completion and hints by a language server, "
-        "how long each cell took, a formatter, a debugger, a search in all files of a folder, CSV "
-        "and Parquet files as tables, a table of contents, folders as ZIP files, and notifications "
-        "of the browser's. Leave one out to turn it off for everybody.",
+        "Additions to JupyterLab: a Git panel, completion and hints by a language server, the "
+        "execution time of each cell, a formatter, a debugger, a search in all files of a folder, "
+        "CSV and Parquet files as tables, a table of contents, downloads of folders as ZIP files, "
+        "and browser notifications. Leave one out to turn it off for everybody.",
     )
     jupyter_path: Paths = setting((), "The folders with kernels for all users (JUPYTER_PATH).")
     folders: Folders = setting(
-        {}, "The links made in a user's home: a name, and the folder it leads to."
+        {}, "Links to make in a user's home: a name, and the folder it leads to."
     )
     folder_notes: FolderNotes = setting(
         {},
-        "What each of the `folders` is for, in a sentence, for the welcome in JupyterLab; a folder "
-        "without one is shown with the path that it leads to.",
+        "What each of the `folders` is for, in one sentence, for the welcome in JupyterLab; a "
+        "folder without a note is shown with its path.",
     )
     mounts: Paths = setting(
         (),
-        "What the compute nodes mount from file servers, such as /mnt/isilon. A session says which "
-        "of them is missing or does not answer, and goes on without it.",
+        "The mount points of file servers on the compute nodes, such as /mnt/isilon. A session "
+        "tells its user if one is missing or does not respond, and works on without it.",
     )
     templates: str = setting(
         "templates",
-        "Which of the `folders` has the notebook templates, for **New from Template**; empty for "
-        "none.",
+        "The one of the `folders` that holds the notebook templates, for **New from Template**; "
+        "empty for none.",
     )
     modules_init: OptionalPath = setting(
         "",
-        "The file that defines `module` in bash, on the compute nodes; empty where there are no "
+        "The file that defines `module` in bash, on the compute nodes; empty if there are no "
         "environment modules.",
     )
     module_paths: Paths = setting(
-        (), "The folders with modulefiles (MODULEPATH) that sessions begin with."
+        (), "The folders with modulefiles (MODULEPATH) that a session starts with."
     )
 
     environments_folders: NamedUsersFolders = setting(
         {"home": "~/environments"},
-        "Where users' own environments may lie (`portal env`, **My Environments**): names that "
-        "users choose from, and the folders that they stand for. The first is taken unless another "
-        "is chosen, and has the modulefiles of all. `~` is the home, `{user}` the user's name: "
-        "`/mnt/isilon/users/{user}/environments`. Each environment has some 20 MB to gigabytes. An "
-        "empty text leaves a folder out; without any, users have no environments of their own.",
+        "Where users may put their own environments (`portal env`, **My Environments**): names "
+        "for users to choose from, each with its folder. The first is the default, and has the "
+        "modulefiles of all environments. `~` is the home, `{user}` the user's name: "
+        "`/mnt/isilon/users/{user}/environments`. An environment takes from 20 MB to gigabytes. "
+        "An empty text turns a folder off; without any folder, users cannot have environments of "
+        "their own.",
     )
 
     environments_conda: OptionalPath = setting(
         "",
-        "The program of the compute nodes with which users' environments may be made of conda's "
-        "packages: micromamba, mamba or conda. Empty: **My Environments** does not offer it, and "
-        "`portal env create --conda` takes what a user has loaded.",
+        "The program on the compute nodes that makes users' environments from conda packages: "
+        "micromamba, mamba or conda. Empty: **My Environments** does not offer it, and `portal "
+        "env create --conda` uses the one that the user has loaded.",
     )
 
     mlflow_folder: UsersFolder = setting(
         "",
-        "Where each user's runs are kept with MLflow: kernels, terminals and jobs submitted from a "
+        "Where each user's MLflow runs are stored: kernels, terminals and jobs submitted from a "
         "session get it as `MLFLOW_TRACKING_URI`, unless the user sets another. `~` is the home, "
-        "`{user}` the user's name. Empty: MLflow is told nothing.",
+        "`{user}` the user's name. Empty: the variable is not set.",
     )
 
     shares_folder: SharesFolder = setting(
         "",
-        "Where the notebooks lie that users share: on storage that all nodes see, below a folder "
-        "that is the user's own and that others may pass through, such as "
-        "`/mnt/isilon/users/{user}/shared`; `{user}` is the user's name. To share with single "
-        "people the storage must have POSIX ACLs. Empty for no sharing.",
+        "Where the notebooks that users share are stored: on storage that all nodes see, below a "
+        "folder that the user owns and that others may traverse, such as "
+        "`/mnt/isilon/users/{user}/shared`; `{user}` is the user's name. Sharing with individual "
+        "users needs POSIX ACLs on this storage. Empty for no sharing.",
     )
 
     ssh: bool = setting(
         True,
-        "Whether users may come into their sessions with SSH, for VS Code, scp and rsync. It needs "
-        "the program `sshd` of OpenSSH on the compute nodes; no service, and no port.",
+        "Whether users may connect to their sessions with SSH, for VS Code, scp and rsync. It "
+        "needs OpenSSH's program `sshd` on the compute nodes, but no service and no open port.",
     )
 
     @model_validator(mode="after")
@@ -232,13 +233,18 @@ class Session(Table):
 class KernelSettings(Table):
     """A kernel for everybody, which runs inside environment modules."""
 
-    display_name: Name = setting(..., "What the launcher and the notebook show.")
-    modules: ModuleNames = setting((), "What is loaded before the kernel starts, in this order.")
+    display_name: Name = setting(..., "The kernel's name in the launcher and in notebooks.")
+    modules: ModuleNames = setting(
+        (), "The modules to load before the kernel starts, in this order."
+    )
     interpreter: Program = setting(
-        "python", "The program that runs the kernel: a name is looked for once all is loaded."
+        "python",
+        "The program that runs the kernel; a name without a path is looked up after the modules "
+        "are loaded.",
     )
     language: Literal["python", "R"] = setting(
         "python",
-        "How the interpreter is told to be a kernel: with ipykernel (Python 2 too) or IRkernel.",
+        "The kind of kernel that the interpreter runs: ipykernel for `python` (Python 2 too), "
+        "IRkernel for `R`.",
     )
-    environment: Environment = setting({}, "Variables that are set besides, and their values.")
+    environment: Environment = setting({}, "Additional environment variables and their values.")

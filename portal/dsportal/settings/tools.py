@@ -31,54 +31,55 @@ Command = Annotated[tuple[Text, ...], Strict(False), AfterValidator(_is_a_comman
 
 
 class ToolSettings(Table):
-    """A web tool."""
+    """A web tool that sessions offer."""
 
-    title: Name = setting(..., "What its card in the launcher shows.")
+    title: Name = setting(..., "The title of its card in the launcher.")
     icon: OptionalPath = setting(
-        "", "The picture on the card, an SVG file on the compute nodes; empty for one of ours."
+        "", "The picture on the card, an SVG file on the compute nodes; empty for a built-in one."
     )
     command: Command = setting(
         ...,
-        "The program and its arguments; a name is looked for once the modules are loaded. "
-        "`{unix_socket}` and `{port}` stand for where it is to listen, `{base_url}` for the path "
-        "under which browsers see it, without a slash at its end; `~/` at a word's beginning is "
-        "the user's home.",
+        "The program and its arguments; a name without a path is looked up after the modules are "
+        "loaded. `{unix_socket}` and `{port}` stand for the address to listen on, `{base_url}` "
+        "for the path under which browsers see it, without a trailing slash; `~/` at the "
+        "beginning of a word is the user's home.",
     )
     modules: ModuleNames = setting(
         (),
-        "What is loaded before it starts, in this order. The tool has a card only where they can "
-        "be loaded; without modules, where its program is.",
+        "The modules to load before it starts, in this order. The tool has a card only where they "
+        "can be loaded; without modules, where its program exists.",
     )
     environment: Environment = setting(
         {},
-        "Variables that are set besides, and their values; placeholders and `~/` as in `command`.",
+        "Additional environment variables and their values; placeholders and `~/` as in `command`.",
     )
     listens: Literal["unix_socket", "port"] = setting(
         WebTool.listens,
-        "Where it listens. On a Unix socket, if it can: nobody but the user reaches that.",
+        "Where it listens. Choose a Unix socket if the tool supports it: only the user can reach "
+        "it.",
     )
     port: int | None = setting(
         None,
-        "The port of a tool that always takes the same one. Where it is not set, the tool is told "
-        "a free one by `{port}`.",
+        "The port of a tool that always uses the same one. If not set, the tool is given a free "
+        "one as `{port}`.",
         ge=1024,
         le=65535,
     )
     network: Literal["own", "shared"] | None = setting(
         None,
-        "The network that it runs in. `own`: one without anything else in it, so that nobody "
-        "reaches its port, and it reaches no other machine; files are as ever. `shared`: the "
-        "node's, where **every user of the node can reach its port**. Where it is not set: `own` "
-        "for a port, `shared` for a Unix socket.",
+        "The network that it runs in. `own`: a network of its own, so that nobody else reaches "
+        "its port, and it reaches no other machine; files are as usual. `shared`: the node's, "
+        "where **every user of the node can reach its port**. If not set: `own` for a port, "
+        "`shared` for a Unix socket.",
     )
     absolute_url: bool = setting(
         WebTool.absolute_url,
-        "Whether it expects the whole path of a request, which begins with `{base_url}`; "
-        "otherwise all paths that it sees begin with `/`.",
+        "Whether it expects the whole path of a request, beginning with `{base_url}`; otherwise "
+        "all paths that it sees begin with `/`.",
     )
     start_timeout_seconds: int = setting(
         WebTool.start_timeout_seconds,
-        "How long it may take until it answers.",
+        "How long it may take until it responds.",
         unit="seconds",
         ge=1,
         le=600,

@@ -8,7 +8,7 @@ class Usage(Table):
 
     keep_months: int = setting(
         13,
-        "How long a session that has ended is remembered; a month is 31 days.",
+        "How long a session stays in the record after its end; a month is 31 days.",
         unit="months",
         ge=1,
         le=120,

@@ -26,7 +26,7 @@ from dsportal.values import KernelTables, MarkTables
 
 
 class Settings(Table):
-    """All of ``portal.toml``."""
+    """All settings of the portal, as in ``portal.toml``."""
 
     hub: HubSettings = HubSettings()
     authentication: Authentication
@@ -35,12 +35,13 @@ class Settings(Table):
     session: Session
     kernels: KernelTables[KernelSettings] = setting(
         {},
-        "The kernel NAME, besides Python 3. Notebooks remember this name.",
+        "The kernel NAME, besides Python 3. Notebooks store this name.",
     )
     tools: MarkTables[ToolSettings] = setting(
         {},
         "The web tool NAME: a card in the launcher, and a web page of the session behind the "
-        "user's own login, at `tools/NAME/`. NAME is 1 to 32 small letters, digits and hyphens.",
+        "user's own login, at `tools/NAME/`. A name has 1 to 32 lower-case letters, digits and "
+        "hyphens.",
     )
     containers: ContainerSettings = Field(default_factory=ContainerSettings)
     # Made anew, because pydantic copies a default and a read-only mapping cannot be copied.
@@ -48,7 +49,7 @@ class Settings(Table):
     profiles: MarkTables[ProfileSettings] = setting(
         {},
         "The size NAME, which the form offers to users who can have it, in the order of the file. "
-        "NAME is 1 to 32 small letters, digits and hyphens.",
+        "A name has 1 to 32 lower-case letters, digits and hyphens.",
     )
     idle: Idle = Field(default_factory=Idle)
     usage: Usage = Usage()

@@ -20,7 +20,7 @@ MB_PER_GIGABIT = 125
 
 @dataclass(frozen=True)
 class SizingAnswer:
-    """What must be there; MB are 10^6 bytes. ``None``: the rate of one GPU is not known."""
+    """Required storage; MB are 10^6 bytes. ``None``: the rate of one GPU is not known."""
 
     hosts: int
     gpus_per_node: Fraction

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class SizingError(ValueError):
-    """Something asked cannot be; ``faults`` has a sentence for each field, by its name."""
+    """Invalid input; ``faults`` has a sentence for each field, by its name."""
 
     def __init__(self, faults: Mapping[str, str]) -> None:
         super().__init__(" ".join(f"{name}: {fault}" for name, fault in faults.items()))
@@ -17,7 +17,7 @@ class SizingError(ValueError):
 
 @dataclass(frozen=True)
 class Choice:
-    """One of some words."""
+    """Field with a fixed list of choices."""
 
     label: str
     choices: Mapping[str, str]
@@ -114,7 +114,7 @@ MEASURED = (
 
 @dataclass(frozen=True)
 class Question:
-    """What is to be fed, and from what; `FIELDS` says more of each."""
+    """GPUs to feed, and the storage to feed them from; `FIELDS` describes each field."""
 
     gpus: int
     gpus_per_host: int

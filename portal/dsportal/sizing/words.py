@@ -36,7 +36,7 @@ PAPERS = (
 
 @dataclass(frozen=True)
 class SizingRow:
-    """One figure of an answer."""
+    """A figure of the answer, with its derivation."""
 
     what: str
     value: str

@@ -24,7 +24,7 @@ SCHEDULER_WORDS = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What Slurm told at one moment."""
+    """Slurm's state at one moment."""
 
     cluster: Cluster
     jobs: Sequence[QueuedJob]
@@ -32,7 +32,7 @@ class Answer:
 
 
 class Figures(Collector):
-    """One answer, or none where Slurm gave none, ready to be read."""
+    """Prometheus collector for one answer, or for none where Slurm gave none."""
 
     def __init__(self, answer: Answer | None) -> None:
         self._answer = answer

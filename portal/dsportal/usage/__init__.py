@@ -1,1 +1,1 @@
-"""Who used how many GPU hours: the hub's own record of sessions, and Slurm's accounting."""
+"""GPU hours of users: from the hub's own record of sessions, and from Slurm's accounting."""

@@ -108,7 +108,7 @@ class PastSession:
 
 @dataclass(frozen=True)
 class UsageRecord:
-    """The file. Only the hub writes it; others may read its uses. Raises `sqlite3.Error`."""
+    """The database file. Only the hub writes it; others may read it. Raises `sqlite3.Error`."""
 
     file: Path
     is_shared: bool = False

@@ -49,7 +49,7 @@ class Use:
 
 @dataclass(frozen=True)
 class UsageRow:
-    """What one user used in a span."""
+    """GPU hours of a user in a span of time."""
 
     user: str
     groups: tuple[str, ...]
@@ -63,7 +63,7 @@ class UsageRow:
 
 @dataclass(frozen=True)
 class GroupRow:
-    """What the members of one group used in a span."""
+    """GPU hours of a group's members in a span of time."""
 
     group: str
     users: int

@@ -29,7 +29,7 @@ _MOST_KEPT = 50
 
 @dataclass(frozen=True)
 class Uses:
-    """Who held GPUs in a span: the portal's sessions, or all jobs that Slurm's accounting has."""
+    """Use of GPUs in a span: of the portal's sessions, or of all jobs in Slurm's accounting."""
 
     uses: tuple[Use, ...]
     as_of: datetime

@@ -17,7 +17,7 @@ _MOST_HOURS = 24 * 365
 
 @dataclass(frozen=True)
 class Allowance:
-    """What a table grants, or what a user may have. ``None``: it says nothing, so no limit."""
+    """Limits that a table sets, or that a user has. ``None``: no limit."""
 
     max_gpus_per_session: int | None = None
     max_gpus: int | None = None

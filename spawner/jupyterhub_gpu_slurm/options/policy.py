@@ -20,7 +20,7 @@ from jupyterhub_gpu_slurm.slurm.associations import Association
 
 @dataclass(frozen=True)
 class PartitionLimit:
-    """What one session may have in one partition."""
+    """Limits of one session in a partition."""
 
     name: str
     max_gpus: int
@@ -33,7 +33,7 @@ class PartitionLimit:
 
 @dataclass(frozen=True)
 class Limits:
-    """What one user may have: the partitions open to the user, the default first."""
+    """Limits and choices of a user: the partitions open to the user, the default first."""
 
     partitions: tuple[PartitionLimit, ...]
     allowance: Allowance = NO_LIMITS
@@ -51,7 +51,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Holding:
-    """What a user's other sessions hold."""
+    """GPUs and sessions that the user already has."""
 
     gpus: int = 0
     sessions: int = 0
@@ -62,7 +62,7 @@ NOTHING = Holding()
 
 @dataclass(frozen=True)
 class Defaults:
-    """What a session gets if the user makes no choice."""
+    """Values for a session whose user makes no choice."""
 
     gpus: int = 1
     time: timedelta = timedelta(hours=8)

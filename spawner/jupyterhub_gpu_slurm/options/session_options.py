@@ -45,7 +45,7 @@ _IMAGES = ThreadPoolExecutor(4, "images")
 
 @dataclass(frozen=True)
 class SitePolicy:
-    """What the site gives: sizes, limits, images and profiles.
+    """The site's policy: sizes, limits, images and profiles.
 
     ``images`` have a ``title`` and a ``path`` each; ``image_check`` looks into one, in a thread,
     and says whether a session can run in it, or ``None`` where that cannot be told.
@@ -62,7 +62,7 @@ class SitePolicy:
 
 
 class SessionOptions:
-    """What one user can ask for now. ``hub_groups`` names the groups that JupyterHub knows of."""
+    """Options of a user at this moment. ``hub_groups`` names the groups that JupyterHub knows."""
 
     def __init__(
         self,

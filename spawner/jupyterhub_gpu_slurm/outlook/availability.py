@@ -22,7 +22,7 @@ _MAKER = re.compile(r"^(nvidia|tesla)[_-]", re.ASCII | re.IGNORECASE)
 
 @dataclass(frozen=True)
 class KindOfGpu:
-    """One type of GPU in a partition."""
+    """Free and total GPUs of one type in a partition."""
 
     type: str | None
     """Slurm's word, which a request can name; ``None`` where the nodes give none."""
@@ -37,7 +37,7 @@ class KindOfGpu:
 
 @dataclass(frozen=True)
 class Availability:
-    """What one partition has. Counts are GPUs (or MIG slices, which Slurm counts as GPUs)."""
+    """Free resources of a partition. Counts are GPUs, or MIG slices, which Slurm counts as GPUs."""
 
     partition: str
     kinds: tuple[KindOfGpu, ...]

@@ -28,7 +28,7 @@ class Orphan:
 
 @dataclass(frozen=True)
 class ReconciliationPlan:
-    """What is to be done."""
+    """Jobs to cancel, and starts to continue."""
 
     orphans: tuple[Orphan, ...]
     """To be cancelled."""

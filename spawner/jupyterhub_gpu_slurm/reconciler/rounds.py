@@ -1,4 +1,4 @@
-"""One round of the reconciler: ask Slurm and the hub, then do what the plan says."""
+"""A round of the reconciler: ask Slurm and the hub, then do what the plan says."""
 
 import logging
 import random

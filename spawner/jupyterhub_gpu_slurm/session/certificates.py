@@ -36,7 +36,7 @@ def session_name(username: str) -> str:
 
 @dataclass(frozen=True)
 class Authority:
-    """Who signs the sessions' certificates, and whom a session trusts."""
+    """Certificate authority of the sessions, and the authorities that they trust."""
 
     certificate: x509.Certificate
     key: rsa.RSAPrivateKey

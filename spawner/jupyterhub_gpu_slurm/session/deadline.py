@@ -18,7 +18,7 @@ _MINUTE = timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class StartLimits:
-    """How long a start may take, in seconds."""
+    """Time limits of a session's start, in seconds."""
 
     launch: float = 300.0
     """From the job's start on its node until its server listens."""
@@ -27,7 +27,7 @@ class StartLimits:
 
 @dataclass(frozen=True)
 class ExtensionRules:
-    """What the site allows, besides the limits that hold for every session."""
+    """The site's limits on extensions, besides those that hold for every session."""
 
     most_at_once: timedelta = timedelta(hours=4)
     most_times: int = 3
@@ -36,7 +36,7 @@ class ExtensionRules:
 
 @dataclass(frozen=True)
 class PossibleExtension:
-    """By how much a session can be extended now."""
+    """The longest extension that a session can have now."""
 
     deadline: datetime | None
     """``None``: the job does not run, or has no limit."""

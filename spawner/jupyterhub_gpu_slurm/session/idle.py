@@ -12,7 +12,7 @@ _HEARD = timedelta(minutes=15)
 
 @dataclass(frozen=True)
 class IdleReport:
-    """What a session said of itself, and what held for it then."""
+    """Idle time that a session reported, and the limit at that time."""
 
     idle: timedelta
     heard_at: datetime

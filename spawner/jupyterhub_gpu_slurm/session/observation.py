@@ -10,7 +10,7 @@ from jupyterhub_gpu_slurm.slurm.records import Job
 
 
 class Ending(enum.Enum):
-    """How a session came to its end; the values are labels of a metric."""
+    """Reason why a session ended; the values are labels of a metric."""
 
     STOPPED = "stopped"
     """By its user."""

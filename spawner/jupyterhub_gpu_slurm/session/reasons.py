@@ -1,4 +1,4 @@
-"""Why a job waits, in plain words, and what its owner can do about it.
+"""Reasons why a job waits, in plain words, and what its owner can do about them.
 
 Slurm's reasons are one word each: squeue(1), "JOB REASON CODES", and ``job_state_reason.c`` of
 Slurm 22.05 to 26.05. The many limits of accounts and QOS follow a grammar (who, what, of what, per
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Reason:
-    """One reason: why the job waits, and what helps. No capital letter, no full stop."""
+    """Reason of a waiting job, and advice. No capital letter, no full stop."""
 
     why: str
     advice: str

@@ -8,7 +8,7 @@ from jupyterhub_gpu_slurm.session.state import SessionState
 
 
 class SessionRecord:
-    """One session after the other of a server, each from its submission to its end."""
+    """State of a server's current session, saved from its submission to its end."""
 
     def __init__(self, write: Callable[[], None], revoke: Callable[[int], None]) -> None:
         """Begin without a session.

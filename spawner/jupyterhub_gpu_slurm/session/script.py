@@ -53,7 +53,7 @@ _TEMPLATES = Environment(
 
 @dataclass(frozen=True)
 class SessionProgram:
-    """What runs in the job: an interpreter that has ``dsportal.session``, and its input."""
+    """Program of the job: an interpreter that has ``dsportal.session``, and its input."""
 
     python: str
     """Absolute path."""

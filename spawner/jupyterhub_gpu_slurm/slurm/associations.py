@@ -29,7 +29,7 @@ class Association:
 
 @dataclass(frozen=True)
 class Accounting:
-    """Whether a cluster keeps associations, and under which name."""
+    """Name of the cluster in the accounting, and whether associations are kept for it."""
 
     cluster: str
     is_enabled: bool

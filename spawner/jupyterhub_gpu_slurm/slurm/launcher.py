@@ -109,7 +109,7 @@ _MAX_TIME = re.compile(r"\bMaxTime=(\S+)", re.ASCII)
 
 
 class LauncherError(Exception):
-    """Something to tell the hub."""
+    """An error that is reported to the hub."""
 
     def __init__(self, message: str, *, refused: bool = False) -> None:
         super().__init__(message)

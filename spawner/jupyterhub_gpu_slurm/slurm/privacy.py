@@ -1,4 +1,4 @@
-"""Whether Slurm hides other users' jobs from the hub: ``PrivateData`` in slurm.conf(5).
+"""Slurm's ``PrivateData`` (slurm.conf(5)): whether it hides other users' jobs from the hub.
 
 Where it does, squeue answers as if there were no such job (seen with 22.05 and 24.11: nothing and
 success, or "Invalid job id specified"), so that a job which is missing says nothing.

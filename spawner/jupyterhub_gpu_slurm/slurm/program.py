@@ -17,7 +17,7 @@ _END_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a program ended, and what it said on both streams."""
+    """Exit status and output of a program."""
 
     code: int
     out: str

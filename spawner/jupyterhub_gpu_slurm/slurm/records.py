@@ -71,7 +71,7 @@ _NOT_EXECUTING = ("CONFIGURING", "SUSPENDED", "STOPPED")
 
 @dataclass(frozen=True)
 class Job:
-    """One job as ``squeue`` shows it."""
+    """A job as ``squeue`` shows it."""
 
     job_id: int
     slurm_state: str
@@ -105,7 +105,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Gres:
-    """One kind of GPU on a node, as ``Gres`` and ``GresUsed`` tell it."""
+    """GPUs or shards of one type on a node, from ``Gres`` and ``GresUsed``."""
 
     name: str
     """``gpu``, or ``shard`` for parts of GPUs that several jobs share."""

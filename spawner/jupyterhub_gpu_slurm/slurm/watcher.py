@@ -29,7 +29,7 @@ GONE = "GONE"
 
 @dataclass(frozen=True)
 class PollIntervals:
-    """How often Slurm is asked about jobs, in seconds."""
+    """Intervals between queries for jobs, in seconds."""
 
     busy: float = SlurmDefaults.query_interval_seconds
     """While a session starts or ends; more often only for who is in a hurry."""

@@ -29,7 +29,7 @@ _QUESTIONS = (
 
 @dataclass(frozen=True)
 class _Slurm:
-    """The site's programs."""
+    """Slurm's programs, as the site has installed them."""
 
     conf: str
     bin_dir: str

@@ -10,7 +10,7 @@ HOW = "docs/how-to/use-https.md"
 
 @dataclass(frozen=True)
 class Seen:
-    """What was seen of a user's host name."""
+    """DNS and TLS observations of a user's host name."""
 
     name: str
     """The portal's."""

@@ -19,7 +19,7 @@ RESULTS = {
 
 
 class MessageError(ValueError):
-    """What came is no answer of LDAP."""
+    """The reply is not an LDAP message."""
 
 
 def _element(tag: int, content: bytes) -> bytes:

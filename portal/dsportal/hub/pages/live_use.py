@@ -44,7 +44,7 @@ _NOTE = "Home: what the session uses"
 
 @dataclass(frozen=True)
 class LiveUse:
-    """What a session uses. ``None``: not known."""
+    """CPU and memory use of a session. ``None``: not known."""
 
     cores: float | None = None
     memory_bytes: int | None = None

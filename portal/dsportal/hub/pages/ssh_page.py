@@ -35,7 +35,7 @@ def token_days(longest_seconds: int) -> tuple[int, ...]:
 
 
 class SshPageHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has no types
-    """Shows the page."""
+    """GET handler of the page on SSH."""
 
     @web.authenticated
     async def get(self) -> None:
@@ -58,7 +58,7 @@ class SshPageHandler(BaseHandler):  # type: ignore[misc]  # JupyterHub has no ty
 
 
 class SshProgramHandler(BaseHandler):  # type: ignore[misc]
-    """Gives the program."""
+    """GET handler that downloads the SSH client program."""
 
     @web.authenticated
     async def get(self) -> None:

@@ -33,7 +33,7 @@ class AuditedAuthorizeHandler(OAuthAuthorizeHandler):  # type: ignore[misc]  # J
         try:
             return Request(*self.extract_oauth_params()).client_id or ""
         except ValueError as error:
-            raise web.HTTPError(400, "This is no request of OAuth's.") from error
+            raise web.HTTPError(400, "This is not a valid OAuth request.") from error
 
     def _complete_login(
         self, uri: str, headers: Any, scopes: Any, credentials: dict[str, Any]

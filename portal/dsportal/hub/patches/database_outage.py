@@ -31,7 +31,7 @@ _SHORT_PATIENCE_SECONDS = 0.3
 
 
 class DatabaseSession(Session):
-    """The hub's session: it writes when the database is there, and owes what it could not write.
+    """The hub's session with the database; it keeps changes that cannot be written yet.
 
     A row that is new is refused while the database is away: whoever made it needs its number.
     """
@@ -90,7 +90,7 @@ class DatabaseSession(Session):
             super().commit()
         except (SQLAlchemyError, DatabaseAway) as error:
             why = error.orig if isinstance(error, DBAPIError) else error
-            log.warning("What the hub owes its database is not written yet: %s", why)
+            log.warning("Pending changes could not be written to the database yet: %s", why)
             return False
         self._owed, self._owed_deletions = {}, set()
         self._has_sent = False

@@ -17,7 +17,7 @@ from dsportal.hub import handlers
 
 
 class SecondStartHandler(SpawnHandler):  # type: ignore[misc]  # JupyterHub has no types
-    """Takes the form."""
+    """Spawn handler that redirects a second start to the one under way."""
 
     _server_name = ""
 

@@ -271,11 +271,11 @@ def _check(name: str, given: tuple[Any, ...], named: dict[str, Any]) -> None:
             for key in _NAMES & value.keys():
                 check(key, value[key])
             if not isinstance(value.get("content"), str | dict | None):
-                raise web.HTTPError(400, "content is a text or a notebook.")
+                raise web.HTTPError(400, "content must be a string or a notebook.")
             if type(value.get("chunk", 0)) is not int:
-                raise web.HTTPError(400, "chunk is a number.")
+                raise web.HTTPError(400, "chunk must be a whole number.")
             if "path" in value and value["path"] is None:
-                raise web.HTTPError(400, "path is a text.")
+                raise web.HTTPError(400, "path must be a string.")
     names = [value for value in given if not (models and isinstance(value, dict))]
     for value in (*names, *(value for key, value in named.items() if key.endswith("path"))):
         check("A path or type", value)

@@ -40,7 +40,7 @@ _PIECE_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class FolderEntry:
-    """What is in a folder, by its path below that."""
+    """An entry of the ZIP file, by its path below the folder."""
 
     path: PurePosixPath
     reason: str = ""
@@ -167,7 +167,7 @@ def _reason(error: OSError) -> str:
 
 
 class FolderHandler(JupyterHandler):
-    """Sends a folder."""
+    """GET handler that sends a folder as a ZIP file."""
 
     @web.authenticated
     async def get(self, path: str) -> None:

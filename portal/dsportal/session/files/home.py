@@ -1,4 +1,4 @@
-"""What a session puts into the user's home: links, and a folder of its own for sockets."""
+"""Links and the runtime folder that a session makes in the user's home."""
 
 import logging
 import os

@@ -45,7 +45,7 @@ State = Literal["answers", "hangs", "fails", "missing"]
 
 @dataclass(frozen=True)
 class MountState:
-    """How a mount is."""
+    """State of a mount."""
 
     point: str
     state: State
@@ -66,7 +66,7 @@ class MountState:
 
 
 class NoAnswer(Exception):
-    """What was asked for is on a mount that does not answer."""
+    """The file is on a mount that does not respond."""
 
     def __init__(self, trouble: MountState) -> None:
         """Say which, in words for the user."""

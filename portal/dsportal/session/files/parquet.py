@@ -20,7 +20,7 @@ _SECONDS = 60.0
 
 
 class ParquetHandler(APIHandler):
-    """Reads rows."""
+    """GET handler of a Parquet file's rows."""
 
     @web.authenticated
     async def get(self, path: str) -> None:

@@ -38,7 +38,7 @@ class QuotaUnknown(Exception):
 
 @dataclass(frozen=True)
 class StorageUse:
-    """How full it is, in bytes."""
+    """Size, use and free space of a storage, in bytes."""
 
     mount: str
     kind: str

@@ -1,4 +1,4 @@
-"""How full the storage in the file browser is, for the page.
+"""Use of the storage in the file browser, for the page.
 
 ``GET /portal/quota?path=isilon/data`` tells of the file system that a path of contents leads to.
 """
@@ -30,12 +30,12 @@ class QuotaHandler(APIHandler):
         """Give name and use of the storage that a path is on."""
         path = self.get_query_argument("path", "")
         if "\0" in path or path.startswith("/") or ".." in PurePosixPath(path).parts:
-            raise web.HTTPError(400, "path is one below the home.")
+            raise web.HTTPError(400, "path must be below the home.")
         name = self.storage.name_of(path)
         try:
             use = await self.storage.use(path)
         except QuotaUnknown as error:
-            raise web.HTTPError(404, f"It is not known how full the storage is: {error}") from error
+            raise web.HTTPError(404, f"The use of this storage is not known: {error}") from error
         self.finish(json.dumps({"name": name, **asdict(use)}))
 
 

@@ -21,7 +21,7 @@ _KEY_BYTES = 1024
 
 
 class Signatures(SQLiteSignatureStore):
-    """Jupyter's own file of signatures."""
+    """Jupyter's database of notebook signatures."""
 
     def check_signature(self, digest: str, algorithm: str) -> bool:
         """Say whether a signature is there; where that cannot be read, it is not."""

@@ -72,7 +72,7 @@ class PlacedTerminals(TerminalRootHandler):
         for key, value in asked.items():
             names.check(key, value)
         if "cwd" in asked and asked["cwd"] is None:
-            raise web.HTTPError(400, "cwd is a folder, or not there.")
+            raise web.HTTPError(400, "cwd must be a folder, or be left out.")
         folder = asked.get("cwd")
         if folder is not None:
             contents: Any = self.contents_manager

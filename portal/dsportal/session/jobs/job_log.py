@@ -129,7 +129,7 @@ class LogHandler(APIHandler):
         stream = self.get_query_argument("stream", "out")
         offset = self.get_query_argument("offset", "0")
         if not is_job_id(job_id) or stream not in ("out", "err") or not offset.isdecimal():
-            raise web.HTTPError(400, "job is a number, stream is out or err, offset is a number.")
+            raise web.HTTPError(400, "job and offset must be numbers, stream must be out or err.")
         # Asked first: what is written before the end is read after it.
         is_over = await self.logs.jobs.is_over(job_id)
         try:

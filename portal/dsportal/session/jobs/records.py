@@ -63,7 +63,7 @@ class UserJob:
 
 @dataclass(frozen=True)
 class FreeGpus:
-    """What partitions of the same nodes have of one type of GPU."""
+    """Free GPUs of one type in partitions that share their nodes."""
 
     partitions: tuple[str, ...]
     type: str | None

@@ -214,7 +214,7 @@ class JobsHandler(APIHandler):
 
 
 class CancelHandler(APIHandler):
-    """Cancels a job."""
+    """POST handler that cancels a job."""
 
     def initialize(self, jobs: Jobs) -> None:
         """Take the session's view of its user's jobs."""

@@ -57,7 +57,7 @@ class SlurmRefused(Exception):
 
 @dataclass(frozen=True)
 class LogFiles:
-    """Where a job writes to."""
+    """Paths of a job's stdout and stderr."""
 
     out: str
     err: str

@@ -1,4 +1,4 @@
-"""What an environment is built on: modules as they are loaded, and the Python that they bring."""
+"""The base of an environment: loaded modules, and the Python that they bring."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ print(json.dumps({
 
 @dataclass(frozen=True)
 class Base:
-    """What is below an environment."""
+    """The Python and modules that an environment is built on."""
 
     python: str
     """The interpreter that makes it."""

@@ -1,4 +1,4 @@
-"""How what runs in a session comes to the user's environments: folders, command, modules."""
+"""Access to the user's environments from a session: folders, command, modules."""
 
 import logging
 import sys

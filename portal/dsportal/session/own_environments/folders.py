@@ -1,4 +1,4 @@
-"""Where a user's environments may lie: the site's folders, by their names; the first is usual.
+"""Folders for a user's environments: the site's, by name; the first is the default.
 
 The first also has the modulefiles and the locks of all. So a name is one environment's wherever it
 lies, and a file server that does not answer holds up no other module.

@@ -32,7 +32,7 @@ _PIP = ("-I", "-m", "pip")
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be made."""
+    """Request for a new environment."""
 
     name: str
     on: tuple[str, ...] = ()

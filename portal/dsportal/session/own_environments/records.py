@@ -1,4 +1,4 @@
-"""What there is: a folder of a user's environments, and what each says of itself."""
+"""A folder of a user's environments, and the metadata in each of them."""
 
 import contextlib
 import fcntl
@@ -30,7 +30,7 @@ class OwnEnvironmentError(Exception):
 
 @dataclass(frozen=True)
 class EnvironmentRecord:
-    """What an environment says of itself, once it is finished."""
+    """Metadata of a finished environment, stored inside it."""
 
     name: str
     on: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class EnvironmentRecord:
 
 @dataclass(frozen=True)
 class OwnEnvironment:
-    """One in the folder; without a record it was not finished."""
+    """An environment of the user's; one without a record was not finished."""
 
     name: str
     folder: "EnvironmentFolder"

@@ -130,7 +130,7 @@ class _Handler(APIHandler):
 
 
 class EnvironmentsHandler(_Handler):
-    """Lists them, and begins to make one."""
+    """Lists the environments, and starts to make one."""
 
     @web.authenticated
     async def get(self) -> None:
@@ -152,7 +152,7 @@ class EnvironmentsHandler(_Handler):
 
 
 class StopHandler(_Handler):
-    """Stops what is being done."""
+    """POST handler that stops the running command."""
 
     @web.authenticated
     async def post(self) -> None:
@@ -162,7 +162,7 @@ class StopHandler(_Handler):
 
 
 class EnvironmentHandler(_Handler):
-    """Removes one."""
+    """DELETE handler that removes an environment."""
 
     @web.authenticated
     async def delete(self, name: str) -> None:

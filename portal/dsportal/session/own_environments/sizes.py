@@ -1,4 +1,4 @@
-"""How large an environment is, and sizes as people read them."""
+"""Sizes of environments, and their text for people."""
 
 import contextlib
 import math

@@ -1,4 +1,4 @@
-"""What the user is told of environments of their own."""
+"""Messages to the user about their own environments."""
 
 NOT_A_NAME = (
     "{name!r} cannot be an environment's name. Use letters, digits and . _ - and begin with a "

@@ -1,4 +1,4 @@
-"""What the page has begun: ``portal env`` as a process of its own, and its words."""
+"""Commands that the page has started: ``portal env`` as a subprocess, and its output."""
 
 import asyncio
 import codecs
@@ -26,7 +26,7 @@ State = Literal["running", "done", "failed"]
 
 @dataclass
 class Task:
-    """One command."""
+    """A command, its state and its output."""
 
     action: str
     name: str

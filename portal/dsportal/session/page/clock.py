@@ -1,4 +1,4 @@
-"""When the session's time is up, and how it is made longer.
+"""The session's remaining time, and its extension.
 
 ``GET /portal/clock`` tells the page; ``POST /portal/clock/extend`` with ``{"minutes": N}`` asks the
 hub for more time. The deadline is Slurm's word (``PORTAL_JOB_END_TIME``) until the hub has a newer
@@ -32,7 +32,7 @@ _AN_EXTENSION = 'The body must be {"minutes": N}, N a whole number, and nothing 
 
 @dataclass(frozen=True)
 class ClockReading:
-    """What is known of the session's time. Moments are seconds since 1970."""
+    """Remaining time of the session, and its possible extension. Times are seconds since 1970."""
 
     deadline: int | None = None
     """``None``: no limit, or not known."""
@@ -48,7 +48,7 @@ class ClockReading:
 
 @dataclass(frozen=True)
 class JobFacts:
-    """What the session's variables say of the job."""
+    """The session's job, as read from environment variables."""
 
     job_id: str
     node: str
@@ -192,7 +192,7 @@ class ClockHandler(APIHandler):
 
 
 class ExtendHandler(APIHandler):
-    """Extends the session."""
+    """POST handler that extends the session."""
 
     def initialize(self, clock: SessionClock) -> None:
         """Take the session's clock."""

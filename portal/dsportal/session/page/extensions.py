@@ -1,4 +1,4 @@
-"""What a session's JupyterLab has besides, as ``session.extensions`` names it.
+"""Extensions of a session's JupyterLab, as ``session.extensions`` names them.
 
 Others' extensions, parts of JupyterLab, and three parts of our own. All are in the session's
 environment; one that is not wanted is switched off, in the page and in the server. Tried with
@@ -19,7 +19,7 @@ _NEVER = ("nbdime-jupyterlab",)
 
 @dataclass(frozen=True)
 class ServerPart:
-    """What an extension has in the session's server."""
+    """Server side of an extension."""
 
     module: str
     addresses: str
@@ -30,7 +30,7 @@ class ServerPart:
 
 @dataclass(frozen=True)
 class LabExtension:
-    """What belongs to one."""
+    """JupyterLab extension: its plugins, server part and default settings."""
 
     page: str
     """Its name in JupyterLab's page, or that of one of its plugins."""

@@ -1,4 +1,4 @@
-"""Where JupyterLab's defaults differ from its own: the toolbar, light and dark, extensions.
+"""Defaults for JupyterLab that differ from its own: the toolbar, light and dark, extensions.
 
 Light and dark follow the system, as on the other pages, until one is chosen: JupyterLab then writes
 that it does not follow any more into the user's settings, which count more. (While it follows, it

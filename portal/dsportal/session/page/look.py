@@ -1,4 +1,4 @@
-"""What JupyterLab's page is told of the portal: its look, and what the folders in the home are for.
+"""Configuration of JupyterLab's page: the portal's look, and what the folders in the home are for.
 
 It goes into the page itself, so that nothing is asked for later and nothing changes its colour
 after it was drawn. Read by portal/dsportal/lab/src/look/look.ts and launcher/welcome.ts.

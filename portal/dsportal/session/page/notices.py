@@ -1,4 +1,4 @@
-"""What the landing screen says of the storage: what does not answer, and what is nearly full.
+"""Storage notices for the landing screen: mounts that do not respond, and storage nearly full.
 
 ``GET /portal/notices`` is asked by each page once a minute. What nobody knows is left out.
 """
@@ -61,7 +61,7 @@ def is_nearly_full(use: StorageUse) -> bool:
 
 
 class NoticesHandler(APIHandler):
-    """Tells the page."""
+    """GET handler of the storage notices."""
 
     # A page asks by itself: no sign that somebody works.
     _track_activity = False

@@ -81,7 +81,7 @@ class ShutdownNotice:
 
 
 class ShutdownHandler(APIHandler):
-    """Hears from the pages."""
+    """Receives the pages' word that they have saved."""
 
     _track_activity = False
 

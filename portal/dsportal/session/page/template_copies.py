@@ -71,7 +71,7 @@ def set_parameter(notebook: dict[str, Any], name: str, text: str) -> bool:
 
 
 class CopyHandler(APIHandler):
-    """Copies a template."""
+    """POST handler that copies a template."""
 
     def initialize(self, catalogue: Catalogue) -> None:
         """Take the session's catalogue."""
@@ -87,7 +87,7 @@ class CopyHandler(APIHandler):
         contents: Any = self.contents_manager
         place = contents.place(path)
         if not await contents.in_time(partial(self.catalogue.has, path), place):
-            raise web.HTTPError(404, f"{path} is no file among the templates")
+            raise web.HTTPError(404, f"{path} is not a file in the templates' folder")
         if not await self._can_be_written(folder):
             folder = ""
         model = await ensure_async(contents.get(path))

@@ -154,7 +154,7 @@ def heading_and_paragraph(markdown: str) -> tuple[str, str]:
 
 
 class TemplatesHandler(APIHandler):
-    """Lists the templates."""
+    """GET handler of the list of templates."""
 
     def initialize(self, catalogue: Catalogue) -> None:
         """Take the session's catalogue."""

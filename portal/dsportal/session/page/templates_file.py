@@ -1,4 +1,4 @@
-"""What the templates' folder says of them, in its ``templates.toml``.
+"""Order and companions of the templates, from the ``templates.toml`` in their folder.
 
 ::
 
@@ -28,7 +28,7 @@ _BROKEN = (OSError, ValueError, LookupError, TypeError, AttributeError)
 
 
 class Place(NamedTuple):
-    """Where in the list a template is."""
+    """Position of a template in the list."""
 
     group: int
     entry: int

@@ -24,14 +24,14 @@ _MOST_KEPT = 100
 
 @dataclass(frozen=True)
 class Visit:
-    """Somebody else's being here; ``at`` is in seconds since 1970."""
+    """A visit by another user; ``at`` is in seconds since 1970."""
 
     name: str
     at: int
 
 
 class Visits:
-    """Notes others than the owner, each once in a while."""
+    """Records visits by others than the owner, each once in a while."""
 
     def __init__(self, owner: str, now: Callable[[], float] = time.time) -> None:
         self._owner, self._now = owner, now
@@ -53,7 +53,7 @@ class Visits:
 
 
 class VisitsHandler(APIHandler):
-    """Tells the page."""
+    """GET handler of the visits."""
 
     _track_activity = False
 

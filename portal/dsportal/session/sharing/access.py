@@ -1,4 +1,4 @@
-"""Who may read a share, said in the file system's terms: mode, group, POSIX ACL (acl(5))."""
+"""Access to a share in the file system's terms: mode, group, POSIX ACL (acl(5))."""
 
 import errno
 import grp
@@ -22,12 +22,12 @@ _NO_NUMBER = 0xFFFFFFFF
 
 
 class SharingError(Exception):
-    """Something cannot be shared or opened; the message is for the user."""
+    """The notebook cannot be shared or opened; the message is for the user."""
 
 
 @dataclass(frozen=True)
 class Audience:
-    """With whom something is shared."""
+    """The users and groups that something is shared with."""
 
     kind: str
     """`PEOPLE`, `GROUP`, or `LINK`: everybody on the cluster who knows the link."""

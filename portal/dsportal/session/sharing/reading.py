@@ -15,7 +15,7 @@ _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,63}", re.ASCII)
 
 @dataclass(frozen=True)
 class Shared:
-    """What was shared."""
+    """A shared notebook, as its reader gets it."""
 
     owner: str
     name: str

@@ -40,7 +40,7 @@ _ENVIRONMENT = {"LC_ALL": "C.UTF-8", "HOME": "/nonexistent", "JUPYTER_NO_CONFIG"
 
 
 class Sharing:
-    """What the routes need."""
+    """State that the sharing routes have in common."""
 
     def __init__(self, setting: str, user: str, look: Mapping[str, str]) -> None:
         """Take ``session.shares_folder``, empty for no sharing, the session's user and its look."""
@@ -124,7 +124,7 @@ class SharesHandler(APIHandler):
 
 
 class ShareHandler(APIHandler):
-    """Stops sharing."""
+    """DELETE handler that stops sharing a notebook."""
 
     def initialize(self, sharing: Sharing) -> None:
         """Take the session's sharing."""

@@ -27,7 +27,7 @@ _NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True)
 class Share:
-    """One notebook as it was shared."""
+    """A shared notebook, as its owner sees it."""
 
     id: str
     path: str
@@ -39,7 +39,7 @@ class Share:
 
 
 class Shares:
-    """Those in a folder of the user's, which others may pass through but not list."""
+    """Shares in a folder of the user's, which others may pass through but not list."""
 
     def __init__(self, folder: Path, now: Callable[[], float] = time.time) -> None:
         """Take the folder; it is made with the first share."""

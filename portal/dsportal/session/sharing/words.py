@@ -1,4 +1,4 @@
-"""What users read about sharing."""
+"""Messages to users about sharing."""
 
 NO_AUDIENCE = (
     "Say with whom: the user names of some people, one group, or everybody who has the link."

@@ -1,4 +1,4 @@
-"""One SSH connection: a process of the node's OpenSSH server, fed with what arrives."""
+"""An SSH connection: a process of the node's OpenSSH server, fed with what arrives."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""What the node's OpenSSH server is told: sshd_config(5) and authorized_keys, as text.
+"""Configuration of the node's OpenSSH server: sshd_config(5) and authorized_keys, as text.
 
 It runs as the session's user, for one connection each, and listens nowhere. Who is let in was
 decided before, by the token that opens the session: the key only encrypts what the two ends say.
@@ -15,7 +15,7 @@ _MOST_KEYS = 20
 
 
 class KeysError(ValueError):
-    """What came is not a list of public keys; the message is for the user."""
+    """The text is not a list of public keys; the message is for the user."""
 
 
 def server_config(folder: Path, host_key: Path, environment: Mapping[str, str]) -> str:

@@ -40,7 +40,7 @@ class BoardError(Exception):
 
 @dataclass(frozen=True)
 class Kit:
-    """What boards are made with."""
+    """Configuration with which boards are started."""
 
     python: str
     """The interpreter of TensorBoard's environment."""
@@ -157,7 +157,7 @@ async def _end(process: Process) -> None:
 
 
 class Boards:
-    """All of a session's."""
+    """All TensorBoards of a session."""
 
     def __init__(self, kit: Kit, now: Callable[[], float] = time.monotonic) -> None:
         self._kit = kit

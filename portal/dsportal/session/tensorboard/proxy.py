@@ -18,7 +18,7 @@ from dsportal.session.web.proxied import guarded
 
 
 class BoardProxy(guarded(LocalProxyHandler)):  # type: ignore[misc]
-    """One board's pages and data; the class it extends asks for the login."""
+    """Proxy to a board's pages and data; its base class requires the login."""
 
     def initialize(self, tensorboards: TensorBoards) -> None:
         """Take the session's boards."""

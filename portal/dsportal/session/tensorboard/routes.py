@@ -66,7 +66,7 @@ def tensorboards(
 
 
 class TensorBoards:
-    """The boards, and the home whose folders they are of."""
+    """The session's boards, and the home that holds their folders."""
 
     def __init__(self, home: Path, boards: Boards) -> None:
         self._home, self.boards = home, boards
@@ -211,7 +211,7 @@ class ListHandler(_PageHandler):
 
 
 class BoardHandler(_PageHandler):
-    """Stops a board."""
+    """DELETE handler that stops a board."""
 
     @web.authenticated
     async def delete(self, board_id: str) -> None:

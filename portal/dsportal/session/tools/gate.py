@@ -41,7 +41,7 @@ class GateError(Exception):
 
 @dataclass(frozen=True)
 class GateJob:
-    """What is to run."""
+    """Command, environment and addresses of the tool to run."""
 
     command: list[str]
     environment: dict[str, str]

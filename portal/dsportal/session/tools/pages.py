@@ -32,7 +32,7 @@ _PAGE = Path(__file__).with_name("page.html.j2")
 
 
 class ToolsHandler(APIHandler):
-    """Lists the tools."""
+    """GET handler of the list of tools."""
 
     _track_activity = False
 
@@ -47,7 +47,7 @@ class ToolsHandler(APIHandler):
 
 
 class ToolHandler(APIHandler):
-    """Stops a tool."""
+    """DELETE handler that stops a tool."""
 
     def initialize(self, toolbox: Toolbox) -> None:
         """Take the session's tools."""

@@ -1,4 +1,4 @@
-"""One run of a web tool: from its modules to the first answer, and to its end."""
+"""A run of a web tool: from loading its modules to its first response, and to its end."""
 
 import asyncio
 import codecs
@@ -38,7 +38,7 @@ class ToolError(Exception):
 
 @dataclass(frozen=True)
 class ToolContext:
-    """Where a session's tools run."""
+    """Folders, addresses and environment of a session's tools."""
 
     home: Path
     folder: Path

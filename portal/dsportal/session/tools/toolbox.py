@@ -26,7 +26,7 @@ _PICTURES = Path(__file__).with_name("icons")
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a tool does not run."""
+    """Reason why a tool does not run."""
 
     words: str
     output: str
@@ -34,7 +34,7 @@ class Failure:
 
 
 class ManagedTool:
-    """One tool: at most one run of it at a time."""
+    """A web tool of the session, with at most one run at a time."""
 
     def __init__(self, name: str, order: WebTool, place: ToolContext) -> None:
         self.name = name

@@ -36,7 +36,7 @@ def _json_body(handler: Any) -> dict[str, Any] | None:
     if body is not None and not isinstance(body, dict):
         raise HTTPError(400, "The body must be an object.")
     if not isinstance((body or {}).get("type"), str | None):
-        raise HTTPError(400, "type is a text.")
+        raise HTTPError(400, "type must be a string.")
     return body
 
 

@@ -102,7 +102,7 @@ class SearchHandler(RouteHandler):  # type: ignore[misc]
         await self._look_at(path)
         lines = self.get_query_argument("max_count", "100")
         if not lines.isascii() or not lines.isdecimal() or int(lines) > MOST_LINES:
-            raise web.HTTPError(400, f"max_count is a number up to {MOST_LINES}.")
+            raise web.HTTPError(400, f"max_count must be a number up to {MOST_LINES}.")
         await super().get(path)
 
     @web.authenticated

@@ -25,7 +25,7 @@ _DEVICES = re.compile(r"\d+(,\d+)*|(GPU|MIG)-[A-Za-z0-9-]+(,(GPU|MIG)-[A-Za-z0-9
 
 
 class GpuState(StrEnum):
-    """What can be said of the job's GPUs."""
+    """Availability of readings from the job's GPUs."""
 
     NONE = "none"
     """The job has none."""
@@ -67,7 +67,7 @@ def devices_of(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 class GpuReader:
-    """Reads them again and again."""
+    """Reads the GPUs again and again."""
 
     def __init__(self, devices: tuple[str, ...], seconds: float = _SECONDS) -> None:
         self._nvml = Nvml(devices)

@@ -17,7 +17,7 @@ SAMPLES = 3600 // EVERY_SECONDS + 1
 
 @dataclass(frozen=True)
 class Sample:
-    """What was used between a reading and the one before. ``None``: not known."""
+    """Resource use between two readings. ``None``: not known."""
 
     at: float
     cores: float | None

@@ -35,7 +35,7 @@ _CHANGES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 @dataclass(frozen=True)
 class IdleRule:
-    """What the hub says. ``None``: a session may be unused for as long as its time lasts."""
+    """The hub's idle limit. ``None``: a session may be idle for as long as its time lasts."""
 
     limit_seconds: int | None = None
     warning_seconds: int = 0
@@ -43,7 +43,7 @@ class IdleRule:
 
 @dataclass(frozen=True)
 class Kernels:
-    """What the server knows of its kernels."""
+    """Activity of the session's kernels."""
 
     are_busy: bool = False
     used_at: float = 0.0
@@ -218,7 +218,7 @@ def kernels_of(manager: Any) -> Kernels:
 
 
 class IdleHandler(APIHandler):
-    """Tells the page, and hears from it."""
+    """Tells the page the idle time, and takes note that somebody is there."""
 
     # A page asks by itself: no sign that somebody works.
     _track_activity = False

@@ -1,4 +1,4 @@
-"""When a session was last used: the decision, apart from what is measured.
+"""The time of a session's last use: the decision, apart from the measurements.
 
 In *use* is a session whose kernel executes a cell, whose GPUs work, whose processes compute, whose
 terminal takes input or shows a program's output, or whose page changes something. An open page is
@@ -22,7 +22,7 @@ ProcessKey = tuple[int, int]
 
 @dataclass(frozen=True)
 class Process:
-    """What is known of a process of the session's job."""
+    """A process of the session's job."""
 
     key: ProcessKey
     parent: int
@@ -41,7 +41,7 @@ class Process:
 
 @dataclass(frozen=True)
 class Terminal:
-    """Moments are seconds since 1970; Linux rounds them down to 8 s."""
+    """A terminal's last input and output, in seconds since 1970; Linux rounds them down to 8 s."""
 
     typed_at: float
     """When a program read what was typed."""

@@ -30,7 +30,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Held:
-    """What Slurm gave to the job. ``None``: not known, or no limit."""
+    """Resources allocated to the job by Slurm. ``None``: not known, or no limit."""
 
     cores: int | None
     memory_bytes: int | None

@@ -38,7 +38,7 @@ class UseWatch:
 
 
 class UseHandler(APIHandler):
-    """Tells the page."""
+    """GET handler of the samples, for the page."""
 
     # A page asks by itself: no sign that somebody works.
     _track_activity = False
@@ -57,7 +57,7 @@ class UseHandler(APIHandler):
 
 
 class NowHandler(APIHandler):
-    """Tells Home, through the hub."""
+    """GET handler of the newest sample, for Home."""
 
     _track_activity = False
 

@@ -32,7 +32,7 @@ _TEMPLATES = Environment(
 
 @dataclass(frozen=True)
 class Live:
-    """What changes while the form is open, and where its script asks for it."""
+    """Data that changes while the form is open, and the address to fetch it from."""
 
     partitions: tuple[Availability, ...] = ()
     api_url: str = ""
@@ -43,7 +43,7 @@ class Live:
 
 @dataclass(frozen=True)
 class GpuChoice:
-    """One choice of a number of GPUs, and what comes with it."""
+    """Choice of a number of GPUs, with the resources that come with it."""
 
     gpus: int
     cores: int
@@ -60,7 +60,7 @@ class GpuChoice:
 
 @dataclass(frozen=True)
 class PartitionChoice:
-    """One partition, for the form and its script."""
+    """Choice of a partition, for the form and its script."""
 
     name: str
     max_gpus: int
@@ -72,7 +72,7 @@ class PartitionChoice:
 
 @dataclass(frozen=True)
 class GpuType:
-    """One type of GPU, and the partitions that have it."""
+    """Type of GPU, and the partitions that have it."""
 
     name: str
     label: str
@@ -82,7 +82,7 @@ class GpuType:
 
 @dataclass(frozen=True)
 class ImageChoice:
-    """One image in which the session can run."""
+    """Choice of an image for the session."""
 
     name: str
     title: str
@@ -91,7 +91,7 @@ class ImageChoice:
 
 @dataclass(frozen=True)
 class ProfileChoice:
-    """One of the site's named sizes, and all that the form has with it."""
+    """Choice of a named size, with the form's values for it."""
 
     profile: Profile
     gpus: int
@@ -100,7 +100,7 @@ class ProfileChoice:
 
 @dataclass(frozen=True)
 class OtherChoice:
-    """One of the other choices, and what is chosen of it."""
+    """Choice of account, QOS, reservation or feature, with the chosen value."""
 
     choice: ChoiceField
     chosen: str

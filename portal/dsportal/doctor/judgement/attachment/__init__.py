@@ -1,1 +1,1 @@
-"""What a portal needs of a Slurm that the site runs itself, read from what Slurm says of itself."""
+"""Requirements of a portal on a site's own Slurm, checked against what Slurm says of itself."""

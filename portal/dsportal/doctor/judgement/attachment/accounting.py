@@ -15,7 +15,7 @@ ASSOCIATION_FIELDS = "User,Account"
 
 @dataclass(frozen=True)
 class AccountingRecords:
-    """What ``sacctmgr`` and the machine's groups said; ``None``: it could not be read."""
+    """Output of ``sacctmgr``, and members of groups; ``None``: it could not be read."""
 
     clusters: str | None = None
     associations: str | None = None

@@ -1,4 +1,4 @@
-"""What a site's limits name of Slurm's: whether Slurm has it."""
+"""Names of accounts, QOS and the like in the site's limits, checked against Slurm's."""
 
 import json
 import re

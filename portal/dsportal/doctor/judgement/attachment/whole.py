@@ -19,7 +19,7 @@ from dsportal.doctor.judgement.attachment.settings import SlurmConfig
 
 @dataclass(frozen=True)
 class SlurmAnswers:
-    """What the site's Slurm and the portal's machine said."""
+    """Output of the site's Slurm, and the configuration of the portal's machine."""
 
     config: str
     """Of ``scontrol show config``."""
