@@ -18,13 +18,13 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 
 import httpx
 
 from benchmarks.commit import circumstances, commit
+from benchmarks.portal.phases import logged
 from benchmarks.portal.session_start import summary
 from tests import faults, instance
 from tests.instance import LOGS, USERS, Instance
@@ -65,17 +65,15 @@ def _is_answered(ask: Callable[[], httpx.Response]) -> bool:
 def phases_of(said: str, killed: float) -> Mapping[str, float]:
     """Return when each of the hub's phases ended, in seconds after it was killed.
 
+    >>> from datetime import datetime
     >>> line = "[I 2026-11-29 11:24:31.445 JupyterHub app:3913] Hub API listening on https://head"
     >>> phases_of(line, datetime(2026, 11, 29, 11, 24, 28).timestamp())
     {'listens': 3.445}
     """
-    found = {}
-    for line in said.splitlines():
-        for phase, words in _PHASES.items():
-            if words in line and phase not in found:
-                moment = datetime.fromisoformat(" ".join(line.split()[1:3])).astimezone()
-                found[phase] = round(moment.timestamp() - killed, 3)
-    return found
+    ended = {phase: logged(said, words) for phase, words in _PHASES.items()}
+    return {
+        phase: round(moment - killed, 3) for phase, moment in ended.items() if moment is not None
+    }
 
 
 def _killed_hub(log: Path, kill: Callable[[], float]) -> tuple[float, Mapping[str, float]]:

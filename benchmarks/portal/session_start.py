@@ -9,19 +9,25 @@ on a second hub with its own proxy and its own wrapper; the one thing changed fo
 of the node, since the virtual nodes' names do not resolve. *floor* is ``jupyter lab`` from the
 session's own environment, without Slurm and without a hub, until it answers HTTP.
 
+After these, as many starts of ours and of the floor's are watched, which are not counted in the
+above: *phases* says how long each took, up to the moment that it is named for, by the hub's log,
+the session's log, and a look at processes and ``squeue`` every few milliseconds. See `start_phases`
+and ``docs/reference/benchmarks.md``.
+
 The last line is one JSON object: seconds (medians, minima, maxima) and ratios.
 """
 
 import argparse
 import json
 import os
+import pwd
 import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,8 +35,19 @@ from pathlib import Path
 import httpx
 
 from benchmarks.commit import circumstances, commit
+from benchmarks.portal import sampler
+from benchmarks.portal.phases import (
+    IMPORTED,
+    SETTLED,
+    Sample,
+    StartSeen,
+    by_phase,
+    durations,
+    logged,
+    start_phases,
+)
 from tests import instance
-from tests.instance import USERS, Instance
+from tests.instance import LOGS, USERS, Instance
 from tests.network.sockets import free_port, free_ports
 from tests.visitor import Visitor
 from tests.waiting import until
@@ -38,6 +55,8 @@ from tests.waiting import until
 USER = USERS[0]
 UPSTREAM_USER = USERS[1]
 TOKEN = "0" * 32
+LAB_LOG = "lab.log"
+RUNTIME_FOLDERS = Path("/tmp")  # noqa: S108  read only, where the jobs of the test instance are
 
 UPSTREAM_CONFIG = """
 import batchspawner
@@ -86,18 +105,22 @@ class HubApi:
         """Start a server, wait for the event that it is ready, stop it; return the seconds."""
         with self.client() as http:
             started = time.perf_counter()
-            http.post(f"/users/{user}/server", json=options).raise_for_status()
-            with http.stream("GET", f"/users/{user}/server/progress") as events:
-                for line in events.iter_lines():
-                    if line.startswith("data:"):
-                        event = json.loads(line.removeprefix("data:"))
-                        if event.get("failed"):
-                            raise RuntimeError(f"the start failed: {event['message']}")
-                        if event.get("ready"):
-                            break
+            self.start(http, user, options)
             seconds = time.perf_counter() - started
         self.stop(user)
         return seconds
+
+    def start(self, http: httpx.Client, user: str, options: dict[str, object]) -> None:
+        """Start a server, and wait for the event that it is ready."""
+        http.post(f"/users/{user}/server", json=options).raise_for_status()
+        with http.stream("GET", f"/users/{user}/server/progress") as events:
+            for line in events.iter_lines():
+                if line.startswith("data:"):
+                    event = json.loads(line.removeprefix("data:"))
+                    if event.get("failed"):
+                        raise RuntimeError(f"the start failed: {event['message']}")
+                    if event.get("ready"):
+                        break
 
     def stop(self, user: str) -> None:
         """Stop a server, and wait until it has ended."""
@@ -169,14 +192,15 @@ def time_a_bare_lab(portal: Instance, home: Path) -> float:
     port = free_port()
     jupyter = Path(portal.settings["session"]["python"]).parent / "jupyter"
     argv = [str(jupyter), "lab", "--no-browser", "--allow-root", f"--port={port}"]
-    started = time.perf_counter()
-    process = subprocess.Popen(
-        argv,
-        cwd=home,
-        env={"HOME": str(home), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    with (home / LAB_LOG).open("wb") as log:
+        started = time.perf_counter()
+        process = subprocess.Popen(
+            argv,
+            cwd=home,
+            env={"HOME": str(home), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+        )
     try:
         until(
             lambda: answers(f"http://127.0.0.1:{port}/api"),
@@ -190,6 +214,80 @@ def time_a_bare_lab(portal: Instance, home: Path) -> float:
         process.wait(30)
 
 
+@dataclass
+class StartEye:
+    """Looks at a session that starts, as little as it can: it starts on the same processors."""
+
+    portal: Instance
+    programs: Mapping[str, sampler.Program]
+    state: str = ""
+    seen: frozenset[str] = frozenset()
+
+    def look(self) -> Sample:
+        """Ask Slurm only between `sbatch` and the job; look no more once the session's code runs.
+
+        Asked while the launcher is awaited, it would take so long that `sbatch` is not seen.
+        """
+        if "session" in self.seen:
+            return Sample(time.time(), self.state, frozenset({"session"}))
+        running = sampler.running(self.programs)
+        at = time.time()
+        self.seen |= running
+        if "launcher" in self.seen and not running and self.state != "RUNNING":
+            self.state = sampler.state_of(self.portal, f"--user={USER}")
+            at = time.time()
+        return Sample(at, self.state, running)
+
+
+def watch_a_start(portal: Instance, hub: HubApi) -> dict[str, float | None]:
+    """Start a session as it is timed, and ask it something; return the seconds of each phase."""
+    eye = StartEye(portal, sampler.programs(portal, USER))
+    log_begin = (LOGS / "hub.log").stat().st_size
+    with hub.client() as http:
+
+        def start() -> tuple[float, float, float]:
+            asked = time.time()
+            hub.start(http, USER, {"gpus": 1})
+            told = time.time()
+            http.get(f"{portal.url}/user/{USER}/api/status").raise_for_status()
+            return asked, told, time.time()
+
+        samples, (asked, told, answered) = sampler.while_doing(start, eye.look)
+    (job_id,) = portal.jobs(user=USER)
+    instance.await_hub_log("seconds to start", since=log_begin)
+    logs = Path(pwd.getpwnam(USER).pw_dir, ".local/state/data-scientist-portal")
+    seen = StartSeen(
+        asked,
+        told,
+        answered,
+        samples,
+        instance.hub_log(log_begin),
+        (logs / f"session-{job_id}.log").read_text(errors="replace"),
+        written(job_id),
+    )
+    hub.stop(USER)
+    return start_phases(seen)
+
+
+def written(job_id: str) -> dict[str, float]:
+    """Return when the files that mark a phase were written in the session's own folder."""
+    # Another test instance may have a job of the same number.
+    found = RUNTIME_FOLDERS.glob(f"session-{job_id}-*")
+    (folder,) = (one for one in found if one.owner() == USER)
+    return {name: (folder / name).stat().st_mtime for name in (SETTLED, IMPORTED)}
+
+
+def watch_a_bare_lab(portal: Instance, home: Path) -> dict[str, float | None]:
+    """Start ``jupyter lab`` as it is timed; return the seconds of the phases that it has, too."""
+    asked = time.time()
+    answered = asked + time_a_bare_lab(portal, home)
+    said = (home / LAB_LOG).read_text(errors="replace")
+    listens = logged(said, " is running at")
+    return durations(
+        {"asked": asked, "first_line": logged(said), "listens": listens, "answers": answered}
+    )
+
+
 def summary(seconds: list[float]) -> dict[str, float]:
     """Return the figures of one series, in seconds."""
     return {
@@ -197,6 +295,11 @@ def summary(seconds: list[float]) -> dict[str, float]:
         "min": round(min(seconds), 3),
         "max": round(max(seconds), 3),
     }
+
+
+def summaries(runs: Iterable[Mapping[str, float | None]]) -> dict[str, dict[str, float]]:
+    """Return the figures of each phase of some runs."""
+    return {phase: summary(seconds) for phase, seconds in by_phase(runs).items()}
 
 
 def main() -> None:
@@ -225,11 +328,16 @@ def main() -> None:
                 if run > 0:
                     for what, seconds in once.items():
                         series[what].append(seconds)
+        watched: dict[str, list[dict[str, float | None]]] = {"ours": [], "floor": []}
+        for _ in range(runs):
+            watched["ours"].append(watch_a_start(portal, ours))
+            watched["floor"].append(watch_a_bare_lab(portal, folder))
         visitor.close()
     result = {
         "benchmark": "session_start",
         "runs": runs,
         "seconds": {what: summary(values) for what, values in series.items()},
+        "phases": {what: summaries(found) for what, found in watched.items()},
         "ours_over_floor": ratio(series["ours"], series["floor"]),
         "ours_over_upstream": ratio(series["ours"], series["upstream"]),
         **circumstances(commit()),

@@ -7,7 +7,9 @@ with one GPU and JupyterLab, stopped at the REST API (*ours*), the same with a k
 (*ours_kernel*), and a plain job with one GPU that sleeps, ended by ``scancel`` (*floor*). Slurm is
 asked without a pause. Counted from the request: *ordered*, when Slurm says that the job is not
 running any more; *free*, when it is not "completing" either, so that its GPUs are others' to have;
-*told*, when the hub has answered.
+*told*, when the hub has answered. Between two questions a look at the processes tells where the
+time goes: *phases* says how long each took, up to the moment that it is named for. See
+`stop_phases` and ``docs/reference/benchmarks.md``.
 
 The last line is one JSON object: seconds (medians, minima, maxima).
 """
@@ -15,13 +17,14 @@ The last line is one JSON object: seconds (medians, minima, maxima).
 import argparse
 import json
 import os
-import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.commit import circumstances, commit
-from benchmarks.portal.session_start import summary
+from benchmarks.portal import sampler
+from benchmarks.portal.phases import Sample, stop_phases
+from benchmarks.portal.session_start import summaries, summary
 from tests import instance
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
@@ -38,40 +41,51 @@ class SessionStop:
     ordered: float
     free: float
     told: float
+    phases: Mapping[str, float | None]
+    """How long each took."""
 
 
-def _stopped(portal: Instance, job_id: str, order: Callable[[], object]) -> SessionStop:
-    """Give the order beside, and watch the job at Slurm."""
-    told: list[float] = []
-    begun = time.perf_counter()
+@dataclass(frozen=True)
+class _Job:
+    """What is to end."""
 
-    def give() -> None:
+    job_id: str
+    user: str
+    running: tuple[str, ...]
+    """Its programs, in the order in which they end."""
+    ordering: tuple[str, ...] = ()
+    """The programs that give the order to Slurm."""
+
+
+def _stopped(portal: Instance, job: _Job, order: Callable[[], object]) -> SessionStop:
+    """Give the order beside, and watch the job."""
+    programs = sampler.programs(portal, job.user)
+
+    def give() -> float:
         order()
-        told.append(time.perf_counter() - begun)
+        return time.time()
 
-    giving = threading.Thread(target=give)
-    giving.start()
-    ordered = _when(portal, job_id, lambda state: state != "RUNNING") - begun
-    free = _when(portal, job_id, lambda state: state not in {"RUNNING", "COMPLETING"}) - begun
-    giving.join(_MOST_SECONDS)
-    return SessionStop(ordered, free, told[0])
+    def look() -> Sample:
+        state = sampler.state_of(portal, "--states=all", f"--jobs={job.job_id}")
+        return Sample(time.time(), state, sampler.running(programs))
 
-
-def _when(portal: Instance, job_id: str, holds: Callable[[str], bool]) -> float:
-    def is_so() -> bool:
-        argv = ["squeue", "--noheader", "--states=all", f"--jobs={job_id}", "-o", "%T"]
-        return holds(portal.slurm(*argv).strip())
-
-    until(is_so, seconds=_MOST_SECONDS, every=0.005, what="the job has ended")
-    return time.perf_counter()
+    before = look()
+    asked = time.time()
+    samples, told = sampler.while_doing(give, look, lambda sample: sample.is_over)
+    phases = stop_phases([before, *samples], asked, job.ordering, job.running)
+    ordered = next(sample.at for sample in samples if sample.state != "RUNNING")
+    return SessionStop(ordered - asked, samples[-1].at - asked, told - asked, phases)
 
 
 def _of_a_session(portal: Instance, user: Visitor, *, with_kernel: bool) -> SessionStop:
     job_id = user.start_and_wait(gpus=1)
     if with_kernel:
         user.run_in(user.open_kernel(), "kept = 42")
+    running = ("kernel", "session") if with_kernel else ("session",)
     stop = _stopped(
-        portal, job_id, lambda: user.api("DELETE", f"/users/{user.name}/server").raise_for_status()
+        portal,
+        _Job(job_id, user.name, running, ordering=("launcher",)),
+        lambda: user.api("DELETE", f"/users/{user.name}/server").raise_for_status(),
     )
     until(lambda: user.server() is None, seconds=_MOST_SECONDS, what="the session has ended")
     return stop
@@ -80,12 +94,14 @@ def _of_a_session(portal: Instance, user: Visitor, *, with_kernel: bool) -> Sess
 def _of_a_job(portal: Instance) -> SessionStop:
     argv = ["sbatch", "--parsable", "--gres=gpu:1", "--mem=1G", "--time=10", "--output=/dev/null"]
     job_id = portal.slurm(*argv, "--wrap=exec sleep 600", user=USERS[1]).strip()
+    programs = sampler.programs(portal, USERS[1])
     until(
-        lambda: portal.job(job_id)["JobState"] == "RUNNING",
+        lambda: "sleep" in sampler.running(programs),
         seconds=_MOST_SECONDS,
         what="the job runs",
     )
-    return _stopped(portal, job_id, lambda: portal.slurm("scancel", job_id, user=USERS[1]))
+    job = _Job(job_id, USERS[1], running=("sleep",))
+    return _stopped(portal, job, lambda: portal.slurm("scancel", job_id, user=USERS[1]))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -117,6 +133,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
                         for what in ("ordered", "free", "told")
                     }
                     for kind, stops in series.items()
+                },
+                "phases": {
+                    kind: summaries(stop.phases for stop in stops) for kind, stops in series.items()
                 },
                 "goal": "free of ours under 0.3 s",
                 "load": round(os.getloadavg()[0], 1),

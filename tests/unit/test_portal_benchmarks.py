@@ -1,16 +1,22 @@
 """What the benchmarks of the portal measure."""
 
 import asyncio
+import os
 import ssl
+import subprocess
+import sys
+import threading
 from contextvars import ContextVar
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.portal import http, slurm_load
+from benchmarks.portal import http, sampler, slurm_load
 from benchmarks.portal.hubs import Hub
-from benchmarks.portal.session_start import answers
+from benchmarks.portal.phases import Sample
+from benchmarks.portal.sampler import Program
+from benchmarks.portal.session_start import StartEye, answers
 from benchmarks.portal.spawn_storm import Press, Storm
 from tests.network.sockets import free_port
 
@@ -66,3 +72,77 @@ def test_a_storm_in_which_something_failed_is_not_whole(
     presses = [Press("a", 1.0), Press("b", None if failure else 2.0, failure=failure)]
     found = Storm(2.0, presses, {}, failed_answers, 1.0, {}, {"a": 1, "b": jobs})
     assert found.is_whole is is_whole
+
+
+def test_a_program_is_known_by_its_command_line_and_its_user() -> None:
+    me, word = os.getuid(), f"word-of-{os.getpid()}"
+    wanted = {
+        "mine": Program(word, me),
+        "anybodys": Program(word),
+        "another's": Program(word, me + 1),
+        "none": Program(f"{word}-more"),
+    }
+    assert sampler.running(wanted) == frozenset()
+    argv = [sys.executable, "-c", "print(flush=True); input()", word]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert sampler.running(wanted) == {"mine", "anybodys"}
+        process.communicate(b"\n")
+    assert sampler.running(wanted) == frozenset()
+
+
+def test_who_looks_goes_on_until_all_is_over_though_it_is_done() -> None:
+    states = iter(["RUNNING", "COMPLETING", "COMPLETING", "CANCELLED", "CANCELLED"])
+    samples, result = sampler.while_doing(
+        lambda: "done", lambda: Sample(0.0, next(states)), lambda sample: sample.is_over
+    )
+    assert ([sample.state for sample in samples][-2:], len(samples)) == (
+        ["COMPLETING", "CANCELLED"],
+        4,
+    )
+    assert result == "done"
+
+
+def test_who_looks_goes_on_until_it_is_done_where_nothing_says_that_it_is_over() -> None:
+    enough, looks = threading.Event(), iter(range(100))
+
+    def look() -> Sample:
+        if next(looks) == 2:
+            enough.set()
+        return Sample(0.0, "CANCELLED")
+
+    samples, was_enough = sampler.while_doing(lambda: enough.wait(10), look)
+    assert was_enough
+    assert len(samples) >= 3
+
+
+def test_what_fails_is_not_waited_for() -> None:
+    def fails() -> None:
+        raise RuntimeError("the start failed")
+
+    with pytest.raises(RuntimeError, match="the start failed"):
+        sampler.while_doing(fails, lambda: Sample(0.0, "RUNNING"), lambda sample: sample.is_over)
+
+
+def test_slurm_is_asked_of_a_start_only_while_all_wait_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    moments = ["", "launcher", "launcher sbatch", "", "", "", "session", "session"]
+    asked: list[int] = []
+
+    def state_of(*_: object) -> str:
+        asked.append(len(samples))
+        return "PENDING" if len(asked) == 1 else "RUNNING"
+
+    seen = iter(frozenset(moment.split()) for moment in moments)
+    monkeypatch.setattr(sampler, "running", lambda _: next(seen))
+    monkeypatch.setattr(sampler, "state_of", state_of)
+    eye = StartEye(SimpleNamespace(), {})  # type: ignore[arg-type]
+    samples: list[Sample] = []
+    for _ in moments[:-1]:
+        samples.append(eye.look())
+    assert asked == [3, 4]
+    assert [sample.state for sample in samples[3:]] == ["PENDING", "RUNNING", "RUNNING", "RUNNING"]
+    assert eye.look().running == {"session"}
+    assert next(seen), "it looked on"

@@ -111,13 +111,14 @@ class SessionStart:
             SessionEnded: the job is over, and nobody has said on which node it was.
 
         """
-        job = await self._job.look(job_id, max_age=self._slurm.jobs.pace.busy)
+        # It listens, and somebody waits: a job that no answer has had yet is asked for at once.
+        job = await self._job.look(job_id, max_age=self._slurm.jobs.pace.busy, is_hurried=True)
         while job.node is None:
             # A question that failed says nothing: the server listens, so its node will be known.
             if job.state.is_over:
                 ending = await self._job.record_end(job)
                 raise SessionEnded(endings.ended_while_starting(ending))
-            # It listens: Slurm was asked before its job ran, and is asked again at once.
+            # Slurm was asked before its job ran.
             job = await self._job.look(job_id, max_age=0, is_hurried=True)
             if job.node is None:
                 await asyncio.sleep(_INTERVAL)

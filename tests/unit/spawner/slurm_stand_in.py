@@ -62,6 +62,7 @@ class StandIn:
     log: list[str] | SlurmError = field(default_factory=list)
     orders: list[tuple[object, ...]] = field(default_factory=list)
     ages: list[float | None] = field(default_factory=list)
+    hurried: list[bool] = field(default_factory=list)
     forgotten: list[int] = field(default_factory=list)
     associations: tuple[Association, ...] | SlurmError = ()
     while_submitting: Callable[[], object] = lambda: None
@@ -99,6 +100,7 @@ class StandIn:
         await asyncio.sleep(0)
         assert job_id == NUMBER
         self.ages.append(max_age)
+        self.hurried.append(is_hurried)
         return self.words.pop(0) if len(self.words) > 1 else self.words[0]
 
     async def cluster(self) -> Cluster:

@@ -56,6 +56,16 @@ def test_the_port_is_awaited_while_the_job_is_well(
     assert job.last == RUNS
 
 
+def test_where_a_server_that_listens_runs_is_not_put_off(
+    start: SessionStart, slurm: StandIn
+) -> None:
+    slurm.words = [replace(RUNS, node=None), RUNS]
+    assert run(start.address(JOB_ID)) == "10.0.0.1"
+    # The first answer may be one that others have had.
+    assert slurm.ages == [1.0, 0]
+    assert slurm.hurried == [True, True]
+
+
 @pytest.mark.parametrize("word", ["CONFIGURING", "SUSPENDED"])
 def test_a_node_that_boots_and_a_job_that_is_suspended_take_no_time_of_the_servers(
     connection: SlurmConnection, job: SessionJob, slurm: StandIn, word: str
