@@ -14,7 +14,7 @@ _ENDING = frozenset({"RUNNING", "COMPLETING"})
 
 
 @dataclass(frozen=True)
-class Sample:
+class JobSample:
     """What there was at a moment."""
 
     at: float
@@ -29,17 +29,17 @@ class Sample:
         return self.state not in _ENDING
 
 
-def first(samples: Iterable[Sample], holds: Callable[[Sample], bool]) -> float | None:
+def first(samples: Iterable[JobSample], holds: Callable[[JobSample], bool]) -> float | None:
     """Return when it held first; ``None`` if it was never seen to."""
     return next((sample.at for sample in samples if holds(sample)), None)
 
 
-def began(samples: Iterable[Sample], program: str) -> float | None:
+def began(samples: Iterable[JobSample], program: str) -> float | None:
     """Return when a program was seen first; ``None`` for one that was never seen."""
     return first(samples, lambda sample: program in sample.running)
 
 
-def ended(samples: Sequence[Sample], program: str) -> float | None:
+def ended(samples: Sequence[JobSample], program: str) -> float | None:
     """Return when a program was gone; ``None`` if it was never seen, or is still there."""
     seen = [number for number, sample in enumerate(samples) if program in sample.running]
     return samples[seen[-1] + 1].at if seen and samples[seen[-1] + 1 :] else None
@@ -111,7 +111,7 @@ class StartSeen:
     """When who asked knew that it is ready."""
     answered: float
     """When who asked had its first answer."""
-    samples: Sequence[Sample]
+    samples: Sequence[JobSample]
     hub_log: str
     session_log: str
     files: Mapping[str, float]
@@ -141,7 +141,7 @@ def start_phases(seen: StartSeen) -> dict[str, float | None]:
 
 
 def stop_phases(
-    samples: Sequence[Sample], asked: float, ordering: Sequence[str], running: Sequence[str]
+    samples: Sequence[JobSample], asked: float, ordering: Sequence[str], running: Sequence[str]
 ) -> dict[str, float | None]:
     """Return how long each phase of a job's end took.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from benchmarks.portal.phases import Sample
+from benchmarks.portal.phases import JobSample
 from tests.instance import Instance
 
 T = TypeVar("T")
@@ -65,14 +65,14 @@ def state_of(portal: Instance, *jobs: str) -> str:
 
 def while_doing(
     action: Callable[[], T],
-    look: Callable[[], Sample],
-    is_over: Callable[[Sample], bool] | None = None,
-) -> tuple[list[Sample], T]:
+    look: Callable[[], JobSample],
+    is_over: Callable[[JobSample], bool] | None = None,
+) -> tuple[list[JobSample], T]:
     """Do it beside, and look until all is over, or else until it is done.
 
     Returns what was seen, and what the action returned.
     """
-    samples: list[Sample] = []
+    samples: list[JobSample] = []
     deadline = time.monotonic() + _MOST_SECONDS
     with ThreadPoolExecutor(1) as beside:
         doing = beside.submit(action)

@@ -39,7 +39,7 @@ from benchmarks.portal import sampler
 from benchmarks.portal.phases import (
     IMPORTED,
     SETTLED,
-    Sample,
+    JobSample,
     StartSeen,
     by_phase,
     durations,
@@ -223,20 +223,20 @@ class StartEye:
     state: str = ""
     seen: frozenset[str] = frozenset()
 
-    def look(self) -> Sample:
+    def look(self) -> JobSample:
         """Ask Slurm only between `sbatch` and the job; look no more once the session's code runs.
 
         Asked while the launcher is awaited, it would take so long that `sbatch` is not seen.
         """
         if "session" in self.seen:
-            return Sample(time.time(), self.state, frozenset({"session"}))
+            return JobSample(time.time(), self.state, frozenset({"session"}))
         running = sampler.running(self.programs)
         at = time.time()
         self.seen |= running
         if "launcher" in self.seen and not running and self.state != "RUNNING":
             self.state = sampler.state_of(self.portal, f"--user={USER}")
             at = time.time()
-        return Sample(at, self.state, running)
+        return JobSample(at, self.state, running)
 
 
 def watch_a_start(portal: Instance, hub: HubApi) -> dict[str, float | None]:

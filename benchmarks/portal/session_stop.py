@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from benchmarks.commit import circumstances, commit
 from benchmarks.portal import sampler
-from benchmarks.portal.phases import Sample, stop_phases
+from benchmarks.portal.phases import JobSample, stop_phases
 from benchmarks.portal.session_start import summaries, summary
 from tests import instance
 from tests.instance import USERS, Instance
@@ -65,9 +65,9 @@ def _stopped(portal: Instance, job: _Job, order: Callable[[], object]) -> Sessio
         order()
         return time.time()
 
-    def look() -> Sample:
+    def look() -> JobSample:
         state = sampler.state_of(portal, "--states=all", f"--jobs={job.job_id}")
-        return Sample(time.time(), state, sampler.running(programs))
+        return JobSample(time.time(), state, sampler.running(programs))
 
     before = look()
     asked = time.time()

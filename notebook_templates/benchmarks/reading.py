@@ -76,8 +76,8 @@ def measure(s: argparse.Namespace, data: Any, number: int) -> dict[str, Any]:
     warm, counted = steps_of(s, len(data.train))
     dropped = caches.drop(s.caches_program)
     flushed = caches.flush_nas(s.flush_nas)
-    share = Sampler(len(data.train), s.batch, 0, 1, number)
-    read = images.batches(data.train, share, number, range(warm + counted), workers_of(s), False)
+    sampler = Sampler(len(data.train), s.batch, 0, 1, number)
+    read = images.batches(data.train, sampler, number, range(warm + counted), workers_of(s), False)
     since, seen = time.perf_counter(), 0
     for step, (_, labels) in enumerate(read, 1):
         if step == warm:

@@ -61,7 +61,8 @@ def speed_ups(points: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def main(s: argparse.Namespace) -> None:
     """Measure the same training on ever more processes."""
     there = steps.nodes()
-    framework, kernels = FRAMEWORKS[s.framework or PYTORCH.name], frameworks.places(s.kernels)
+    framework = FRAMEWORKS[s.framework or PYTORCH.name]
+    kernels = frameworks.parse_kernels(s.kernels)
     reason = frameworks.obstacle(framework, s, s.model, s.precision) or frameworks.missing(
         framework, kernels
     )

@@ -67,7 +67,7 @@ def main(s: argparse.Namespace) -> None:
     names = trial.chosen(s.models, tuple(models.SIZES), "models")
     precisions = trial.chosen(s.precisions, tuple(models.PRECISIONS), "precisions")
     with_ = trial.chosen(s.frameworks or PYTORCH.name, tuple(FRAMEWORKS), "frameworks")
-    kernels = frameworks.places(s.kernels)
+    kernels = frameworks.parse_kernels(s.kernels)
     there = steps.nodes()
     wanted, not_measured = [], []
     for framework in map(FRAMEWORKS.__getitem__, with_):

@@ -201,16 +201,16 @@ def content(path: str) -> bytes:
 
 
 def batches(
-    images: Any, share: Sampler, epoch: int, steps: range, workers: int, pinned: bool
+    images: Any, sampler: Sampler, epoch: int, steps: range, workers: int, pinned: bool
 ) -> Iterator[Any]:
     """Read the images of an epoch's steps."""
     if not isinstance(images, Shards):
-        order = list(share.epoch(epoch, steps.start))[: len(steps)]
+        order = list(sampler.epoch(epoch, steps.start))[: len(steps)]
         if isinstance(images, Synthetic):
             return images.batches(order, pinned)
         return in_a_line(loader(images, workers, pinned, batch_sampler=order))
-    images.go_to(epoch, steps.start, share.batch)
-    whole = loader(images, workers, pinned, batch_size=share.batch, drop_last=True)
+    images.go_to(epoch, steps.start, sampler.batch)
+    whole = loader(images, workers, pinned, batch_size=sampler.batch, drop_last=True)
     return in_a_line(islice(whole, len(steps)))
 
 

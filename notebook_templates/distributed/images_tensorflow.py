@@ -48,12 +48,12 @@ class TensorflowImages:
     private_threads: int = 0
     """That read and decode, and do nothing else; 0: TensorFlow's, which all of it shares."""
 
-    def batches(self, share: Sampler, epoch: int, first: int, steps: int) -> Iterator[Any]:
+    def batches(self, sampler: Sampler, epoch: int, first: int, steps: int) -> Iterator[Any]:
         """Give a rank's next batches of an epoch; raise DataError for a file that is broken."""
         try:
-            yield from self._in_threads(self.train(share, epoch, first).take(steps))
+            yield from self._in_threads(self.train(sampler, epoch, first).take(steps))
         except tf.errors.OpError as error:
-            order = indexes(share, epoch, first).ravel() if self.files else ()
+            order = indexes(sampler, epoch, first).ravel() if self.files else ()
             raise broken.named((self.files[at] for at in order), error.message) from error
 
     def _in_threads(self, batches: tf.data.Dataset) -> tf.data.Dataset:
@@ -108,12 +108,12 @@ def open_images(
 def synthetic(size: int) -> Callable[[Sampler, int, int], tf.data.Dataset]:
     """Make noise, the same in every step: it measures all but the reading."""
 
-    def train(share: Sampler, epoch: int, first: int) -> tf.data.Dataset:
+    def train(sampler: Sampler, epoch: int, first: int) -> tf.data.Dataset:
         # Bytes, as of real images: a GPU is sent a quarter of what numbers would be.
-        shape = (share.batch, size, size, 3)
+        shape = (sampler.batch, size, size, 3)
         drawn = tf.random.stateless_uniform(shape, (0, 0), 0, 256, tf.int32)
         pixels = tf.cast(drawn, tf.uint8)
-        batches = tf.data.Dataset.from_tensor_slices(indexes(share, epoch, first))
+        batches = tf.data.Dataset.from_tensor_slices(indexes(sampler, epoch, first))
         return batches.map(lambda at: (pixels, at % 1000))
 
     return train
@@ -126,10 +126,10 @@ def on_device(pixels: tf.Tensor) -> tf.Tensor:
     return around_0(tf.cast(pixels, tf.float32))
 
 
-def indexes(share: Sampler, epoch: int, first: int) -> np.ndarray:
+def indexes(sampler: Sampler, epoch: int, first: int) -> np.ndarray:
     """Return which images are a rank's: a row for each step."""
-    rows = [[index for _, index in step] for step in share.epoch(epoch, first)]
-    return np.array(rows, np.int64).reshape(-1, share.batch)
+    rows = [[index for _, index in step] for step in sampler.epoch(epoch, first)]
+    return np.array(rows, np.int64).reshape(-1, sampler.batch)
 
 
 def mnist(folder: Path) -> TensorflowImages:
@@ -142,8 +142,8 @@ def mnist(folder: Path) -> TensorflowImages:
             lambda at: (tf.gather(images, at), tf.cast(tf.gather(labels, at), tf.int64))
         ).prefetch(2)
 
-    def train(share: Sampler, epoch: int, first: int) -> tf.data.Dataset:
-        return chosen(0, tf.data.Dataset.from_tensor_slices(indexes(share, epoch, first)))
+    def train(sampler: Sampler, epoch: int, first: int) -> tf.data.Dataset:
+        return chosen(0, tf.data.Dataset.from_tensor_slices(indexes(sampler, epoch, first)))
 
     def test(rank: int, ranks: int, batch: int) -> tf.data.Dataset:
         mine = tf.data.Dataset.range(rank, len(parts[1][1]), ranks)
@@ -163,15 +163,15 @@ def picture_folders(
         to_test = to_test and broken.whole(to_test, broken_in / broken.TEST, is_first)
     paths, labels = divided(to_train)
 
-    def train(share: Sampler, epoch: int, first: int) -> tf.data.Dataset:
-        order = indexes(share, epoch, first).ravel()
-        seed = share.seed * 1_000_003 + epoch
+    def train(sampler: Sampler, epoch: int, first: int) -> tf.data.Dataset:
+        order = indexes(sampler, epoch, first).ravel()
+        seed = sampler.seed * 1_000_003 + epoch
         parts = (tf.gather(paths, order), tf.gather(labels, order), order)
 
         def one(path: tf.Tensor, label: tf.Tensor, index: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             return random_part(tf.io.read_file(path), size, (seed, index)), label
 
-        return ahead(tf.data.Dataset.from_tensor_slices(parts), one, share.batch)
+        return ahead(tf.data.Dataset.from_tensor_slices(parts), one, sampler.batch)
 
     def test(rank: int, ranks: int, batch: int) -> tf.data.Dataset:
         assert to_test
@@ -200,24 +200,24 @@ def shards(folder: Path, to_test: Path, size: int) -> TensorflowImages:
     found = shards_in(folder)
     files = found.files
 
-    def train(share: Sampler, epoch: int, first: int) -> tf.data.Dataset:
-        if share.ranks > len(files):
-            raise DataError(f"{share.ranks} processes for only {len(files)} shards: prepare more")
-        draw = np.random.default_rng((share.seed, epoch))
-        mine = draw.permutation(files)[share.rank :: share.ranks].tolist()
+    def train(sampler: Sampler, epoch: int, first: int) -> tf.data.Dataset:
+        if sampler.ranks > len(files):
+            raise DataError(f"{sampler.ranks} processes for only {len(files)} shards: prepare more")
+        draw = np.random.default_rng((sampler.seed, epoch))
+        mine = draw.permutation(files)[sampler.rank :: sampler.ranks].tolist()
         records = tf.data.Dataset.from_tensor_slices(mine).interleave(
             tf.data.TFRecordDataset, cycle_length=FILES_AT_ONCE, deterministic=True
         )
-        drawn = records.shuffle(SHUFFLED, seed=share.seed + epoch, reshuffle_each_iteration=False)
+        drawn = records.shuffle(SHUFFLED, seed=sampler.seed + epoch, reshuffle_each_iteration=False)
         # A rank with fewer images than the others begins its shards again.
-        seed = (share.seed * 1_000_003 + epoch) * share.ranks + share.rank
-        numbered = drawn.repeat().enumerate().skip(first * share.batch)
+        seed = (sampler.seed * 1_000_003 + epoch) * sampler.ranks + sampler.rank
+        numbered = drawn.repeat().enumerate().skip(first * sampler.batch)
 
         def one(number: tf.Tensor, record: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             encoded, label = fields(record, found.first_label)
             return random_part(encoded, size, (seed, number)), label
 
-        return ahead(numbered.take((share.steps - first) * share.batch), one, share.batch)
+        return ahead(numbered.take((sampler.steps - first) * sampler.batch), one, sampler.batch)
 
     def test(rank: int, ranks: int, batch: int) -> tf.data.Dataset:
         those = shards_in(to_test)

@@ -104,7 +104,7 @@ def main(s: argparse.Namespace) -> None:
         readers = max(1, workers)
     schedule = Schedule.of(s, len(data.train), here.ranks, readers)
     last_step = schedule.last_step
-    share = Sampler(len(data.train), s.batch, here.rank, here.ranks, s.seed)
+    sampler = Sampler(len(data.train), s.batch, here.rank, here.ranks, s.seed)
 
     # The network, and how it learns.
     model = own_model.build(s.model, data.classes, data.channels).to(device)
@@ -151,7 +151,7 @@ def main(s: argparse.Namespace) -> None:
         loss_sum = right = torch.zeros((), device=device)
         seen, pinned = 0, group.is_on_gpus
         timer.begin()
-        for pixels, labels in images.batches(data.train, share, epoch, order, workers, pinned):
+        for pixels, labels in images.batches(data.train, sampler, epoch, order, workers, pinned):
             pixels = images.on_device(pixels, device, group.layout)
             labels = labels.to(device, non_blocking=True)
             # So that dropout draws as without a break, and other units on each process.

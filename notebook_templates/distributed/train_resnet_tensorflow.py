@@ -255,7 +255,7 @@ def main(s: argparse.Namespace) -> None:
     data = images.open_images(s.data, s.size, s.images, mounts, here.rank, without)
     data = replace(data, private_threads=s.private_threads)
     schedule = Schedule.of(s, data.count, here.ranks)
-    share = Sampler(data.count, s.batch, here.rank, here.ranks, s.seed)
+    sampler = Sampler(data.count, s.batch, here.rank, here.ranks, s.seed)
 
     # The network, and what was reached before.
     network = Network(s, group, data)
@@ -275,10 +275,10 @@ def main(s: argparse.Namespace) -> None:
 
     accuracy, saved_at, is_stopped, timer = None, progress.step, False, StepTimer()
     while progress.step < schedule.last_step and not is_stopped:
-        epoch, first = divmod(progress.step, share.steps)
+        epoch, first = divmod(progress.step, sampler.steps)
         loss_sum, right, seen = 0.0, 0, 0
         timer.begin()
-        batches = data.batches(share, epoch, first, schedule.last_step - progress.step)
+        batches = data.batches(sampler, epoch, first, schedule.last_step - progress.step)
         for pixels, labels in batches:
             rate = tf.constant(schedule.rate_at(progress.step), tf.float32)
             losses, rights = network.learn(pixels, labels, rate)

@@ -116,11 +116,11 @@ def distribution_of(model_devices: int) -> Any:
     )
 
 
-def rows_of(share: Sampler, first: int, last: int) -> list[int]:
+def rows_of(sampler: Sampler, first: int, last: int) -> list[int]:
     """Return this process's rows in the steps from one to before another, in their order."""
     rows: list[int] = []
     while first < last:
-        for chosen in share.epoch(*divmod(first, share.steps)):
+        for chosen in sampler.epoch(*divmod(first, sampler.steps)):
             rows += [index for _, index in chosen]
             first += 1
             if first == last:
@@ -159,9 +159,9 @@ def main(s: argparse.Namespace) -> None:
     # The images: every process reads all, and gives its devices their rows.
     train, test = digits.load(Path(s.data).expanduser())
     mine = s.images // shares
-    share = Sampler(len(train.labels), mine, distribution.data_shard_id, shares, s.seed)
+    sampler = Sampler(len(train.labels), mine, distribution.data_shard_id, shares, s.seed)
     tested = Sampler(len(test.labels), mine, distribution.data_shard_id, shares, s.seed)
-    if not share.steps or not tested.steps:
+    if not sampler.steps or not tested.steps:
         raise LayoutError(
             f"a step of {s.images} images is more than all there are: {len(train.labels)} to train "
             f"on, {len(test.labels)} to test with"
@@ -219,7 +219,7 @@ def main(s: argparse.Namespace) -> None:
     accuracy: float | None = None
     while reached.step < s.steps and not is_stopped:
         until = min(s.steps, (reached.step // s.report_every + 1) * s.report_every)
-        rows = rows_of(share, reached.step, until)
+        rows = rows_of(sampler, reached.step, until)
         images, labels = train.images[rows], train.labels[rows]
         timer.begin()
         learned = model.fit(images, labels, batch_size=mine, shuffle=False, verbose=0).history
@@ -233,7 +233,7 @@ def main(s: argparse.Namespace) -> None:
         accuracy = test_accuracy()
         record.add(
             {
-                "epoch": (until - 1) // share.steps + 1,
+                "epoch": (until - 1) // sampler.steps + 1,
                 "step": until,
                 "steps": s.steps,
                 "loss": float(learned["loss"][0]),

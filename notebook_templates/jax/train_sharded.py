@@ -97,8 +97,8 @@ def main(s: argparse.Namespace) -> None:
     blocks = blocks_of(s.data, s.length)
     held = max(s.texts, round(len(blocks) * s.held_out))
     train, test = blocks[:-held], blocks[-held:][: s.texts]
-    share = Sampler(len(train), s.texts, 0, 1, s.seed)
-    if share.steps == 0:
+    sampler = Sampler(len(train), s.texts, 0, 1, s.seed)
+    if sampler.steps == 0:
         raise texts.TextError(
             f"{len(blocks)} texts of {s.length} bytes are too few: {s.texts} are needed for a step "
             "and as many to hold out. Set fewer texts or a smaller length, or give more text."
@@ -180,8 +180,8 @@ def main(s: argparse.Namespace) -> None:
     checks = StopChecks(stop, sums)
     is_stopped, timer, saved_at, losses = False, StepTimer(), reached.step, []
     while reached.step < s.steps and not is_stopped:
-        epoch, first = divmod(reached.step, share.steps)
-        for chosen in share.epoch(epoch, first):
+        epoch, first = divmod(reached.step, sampler.steps)
+        for chosen in sampler.epoch(epoch, first):
             some = on_devices(train[[index for _, index in chosen]])
             weights, moments, loss = trained(weights, moments, some)
             losses.append(loss)

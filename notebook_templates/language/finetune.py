@@ -122,8 +122,8 @@ def main(s: argparse.Namespace) -> None:
     read = corpus.opened(tokenizer, s)
     train, test = read.train, read.test
     together = s.batch * s.accumulate * here.ranks
-    share = Sampler(len(train), together, 0, 1, s.seed)
-    if share.steps == 0:
+    sampler = Sampler(len(train), together, 0, 1, s.seed)
+    if sampler.steps == 0:
         raise ModelError(
             f"{len(train)} {read.unit} do not fill one step of {s.batch} x {s.accumulate} on "
             f"{counted(here.ranks, 'process', 'processes')}. "
@@ -197,8 +197,8 @@ def main(s: argparse.Namespace) -> None:
     loss_sum, count = torch.zeros((), device=device), 0
     timer.begin()
     while reached.step < s.steps and not is_stopped:
-        epoch, first = divmod(reached.step, share.steps)
-        for chosen in share.epoch(epoch, first):
+        epoch, first = divmod(reached.step, sampler.steps)
+        for chosen in sampler.epoch(epoch, first):
             # So that a model's dropout, too, is that of a training without a break.
             torch.manual_seed((s.seed * 1_000_003 + reached.step) * here.ranks + here.rank)
             indices = [index for _, index in chosen]

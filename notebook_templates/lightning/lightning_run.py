@@ -72,15 +72,15 @@ class StepSampler:
     A resumed training continues in the middle of an epoch with the examples that came next.
     """
 
-    def __init__(self, trainer: Trainer, share: Sampler) -> None:
-        self._trainer, self._share = trainer, share
+    def __init__(self, trainer: Trainer, sampler: Sampler) -> None:
+        self._trainer, self._sampler = trainer, sampler
 
     def __len__(self) -> int:
-        return self._share.steps
+        return self._sampler.steps
 
     def __iter__(self) -> Iterator[list[int]]:
-        epoch, first = divmod(self._trainer.global_step, self._share.steps)
-        for batch in self._share.epoch(epoch, first):
+        epoch, first = divmod(self._trainer.global_step, self._sampler.steps)
+        for batch in self._sampler.epoch(epoch, first):
             yield [index for _, index in batch]
 
 

@@ -127,8 +127,8 @@ class DigitData(LightningDataModule):
         """Read a process's share, from the step on that comes next."""
         assert self.trainer
         here, there = self.trainer.global_rank, self.trainer.world_size
-        share = Sampler(len(self.train), self.batch, here, there, self.seed)
-        order: Any = StepSampler(self.trainer, share)
+        sampler = Sampler(len(self.train), self.batch, here, there, self.seed)
+        order: Any = StepSampler(self.trainer, sampler)
         return StepLoader(self.train, batch_sampler=order, num_workers=self.workers)
 
     def val_dataloader(self) -> DataLoader[Any]:

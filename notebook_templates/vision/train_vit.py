@@ -161,7 +161,7 @@ def main(s: argparse.Namespace) -> None:
     schedule = Schedule(
         len(train), together, here.ranks, s.epochs, s.steps, s.rate, s.warmup
     ).checked()
-    share = Sampler(len(train), together, here.rank, here.ranks, s.seed)
+    sampler = Sampler(len(train), together, here.rank, here.ranks, s.seed)
     cores = cores_of_task(len(os.sched_getaffinity(0)), here.local_ranks, os.environ)
     workers = max(0, cores - 1) if s.workers < 0 else s.workers
 
@@ -215,7 +215,9 @@ def main(s: argparse.Namespace) -> None:
         seen = 0
         network.train()
         timer.begin()
-        for pixels, labels in images.batches(train, share, epoch, order, workers, group.is_on_gpus):
+        for pixels, labels in images.batches(
+            train, sampler, epoch, order, workers, group.is_on_gpus
+        ):
             # So that dropout and mixing, too, are those of a training without a break.
             chance = (s.seed * 1_000_003 + progress.step) * here.ranks + here.rank
             torch.manual_seed(chance)

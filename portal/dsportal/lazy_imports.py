@@ -7,6 +7,9 @@ modules load, a stand-in takes the slow module's place in ``sys.modules``; after
 whoever imports the module later gets the real one, and whoever holds the stand-in is handed on to
 the real one at the first use.
 
+It is in neither folder of patches, ``hub/patches`` or ``session/upstream``: sessions and the hub's
+services both need it and may not import each other. It changes no code, only when code is loaded.
+
 Tried with JupyterHub 6.1.1, JupyterLab 4.6.6 and jupyterlab_server 2.28.1. With versions that need
 more of these modules while they load, a stand-in fetches the real module at once: then all is as
 without this, only slower.

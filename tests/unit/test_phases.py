@@ -5,7 +5,7 @@ from datetime import datetime
 import pytest
 
 from benchmarks.portal.phases import (
-    Sample,
+    JobSample,
     StartSeen,
     began,
     by_phase,
@@ -30,22 +30,22 @@ a word of bash's
 [I 2026-11-30 16:06:56,385] The hub knows this session: port 43901
 """
 START = (
-    Sample(BEGIN + 0.0, ""),
-    Sample(BEGIN + 0.0625, "", frozenset({"launcher"})),
-    Sample(BEGIN + 0.125, "", frozenset({"launcher", "sbatch"})),
-    Sample(BEGIN + 0.375, "PENDING"),
-    Sample(BEGIN + 0.5, "RUNNING"),
-    Sample(BEGIN + 0.625, "RUNNING", frozenset({"session"})),
+    JobSample(BEGIN + 0.0, ""),
+    JobSample(BEGIN + 0.0625, "", frozenset({"launcher"})),
+    JobSample(BEGIN + 0.125, "", frozenset({"launcher", "sbatch"})),
+    JobSample(BEGIN + 0.375, "PENDING"),
+    JobSample(BEGIN + 0.5, "RUNNING"),
+    JobSample(BEGIN + 0.625, "RUNNING", frozenset({"session"})),
 )
 STOP = (
-    Sample(0.0, "RUNNING", frozenset({"kernel", "session"})),
-    Sample(0.125, "RUNNING", frozenset({"launcher", "kernel", "session"})),
-    Sample(0.25, "COMPLETING", frozenset({"kernel", "session"})),
-    Sample(0.5, "COMPLETING", frozenset({"session"})),
-    Sample(0.625, "COMPLETING"),
-    Sample(0.875, "COMPLETING", frozenset({"epilog"})),
-    Sample(1.0, "COMPLETING"),
-    Sample(1.0625, "CANCELLED"),
+    JobSample(0.0, "RUNNING", frozenset({"kernel", "session"})),
+    JobSample(0.125, "RUNNING", frozenset({"launcher", "kernel", "session"})),
+    JobSample(0.25, "COMPLETING", frozenset({"kernel", "session"})),
+    JobSample(0.5, "COMPLETING", frozenset({"session"})),
+    JobSample(0.625, "COMPLETING"),
+    JobSample(0.875, "COMPLETING", frozenset({"epilog"})),
+    JobSample(1.0, "COMPLETING"),
+    JobSample(1.0625, "CANCELLED"),
 )
 
 
@@ -107,10 +107,10 @@ def test_a_stop_is_told_in_phases_that_follow_each_other() -> None:
 
 def test_a_plain_job_has_no_launcher_and_one_program() -> None:
     samples = [
-        Sample(1.0, "RUNNING", frozenset({"sleep"})),
-        Sample(1.25, "COMPLETING"),
-        Sample(1.5, "COMPLETING", frozenset({"epilog"})),
-        Sample(1.75, "CANCELLED"),
+        JobSample(1.0, "RUNNING", frozenset({"sleep"})),
+        JobSample(1.25, "COMPLETING"),
+        JobSample(1.5, "COMPLETING", frozenset({"epilog"})),
+        JobSample(1.75, "CANCELLED"),
     ]
     phases = stop_phases(samples, 1.125, [], ["sleep"])
     assert phases == {
@@ -127,13 +127,13 @@ def test_a_plain_job_has_no_launcher_and_one_program() -> None:
     [("RUNNING", False), ("COMPLETING", False), ("CANCELLED", True), ("COMPLETED", True)],
 )
 def test_gpus_are_free_once_the_job_does_not_complete_any_more(state: str, is_over: bool) -> None:
-    assert Sample(0.0, state).is_over is is_over
+    assert JobSample(0.0, state).is_over is is_over
 
 
 def test_a_program_has_ended_only_after_it_was_seen_last() -> None:
     is_there = [True, False, True, False, False]
     samples = [
-        Sample(float(at), "RUNNING", frozenset({"kernel"}) if there else frozenset())
+        JobSample(float(at), "RUNNING", frozenset({"kernel"}) if there else frozenset())
         for at, there in enumerate(is_there)
     ]
     assert began(samples, "kernel") == 0.0

@@ -14,7 +14,7 @@ import pytest
 
 from benchmarks.portal import http, sampler, slurm_load
 from benchmarks.portal.hubs import Hub
-from benchmarks.portal.phases import Sample
+from benchmarks.portal.phases import JobSample
 from benchmarks.portal.sampler import Program
 from benchmarks.portal.session_start import StartEye, answers
 from benchmarks.portal.spawn_storm import Press, Storm
@@ -95,7 +95,7 @@ def test_a_program_is_known_by_its_command_line_and_its_user() -> None:
 def test_who_looks_goes_on_until_all_is_over_though_it_is_done() -> None:
     states = iter(["RUNNING", "COMPLETING", "COMPLETING", "CANCELLED", "CANCELLED"])
     samples, result = sampler.while_doing(
-        lambda: "done", lambda: Sample(0.0, next(states)), lambda sample: sample.is_over
+        lambda: "done", lambda: JobSample(0.0, next(states)), lambda sample: sample.is_over
     )
     assert ([sample.state for sample in samples][-2:], len(samples)) == (
         ["COMPLETING", "CANCELLED"],
@@ -107,10 +107,10 @@ def test_who_looks_goes_on_until_all_is_over_though_it_is_done() -> None:
 def test_who_looks_goes_on_until_it_is_done_where_nothing_says_that_it_is_over() -> None:
     enough, looks = threading.Event(), iter(range(100))
 
-    def look() -> Sample:
+    def look() -> JobSample:
         if next(looks) == 2:
             enough.set()
-        return Sample(0.0, "CANCELLED")
+        return JobSample(0.0, "CANCELLED")
 
     samples, was_enough = sampler.while_doing(lambda: enough.wait(10), look)
     assert was_enough
@@ -122,7 +122,7 @@ def test_what_fails_is_not_waited_for() -> None:
         raise RuntimeError("the start failed")
 
     with pytest.raises(RuntimeError, match="the start failed"):
-        sampler.while_doing(fails, lambda: Sample(0.0, "RUNNING"), lambda sample: sample.is_over)
+        sampler.while_doing(fails, lambda: JobSample(0.0, "RUNNING"), lambda sample: sample.is_over)
 
 
 def test_slurm_is_asked_of_a_start_only_while_all_wait_for_it(
@@ -139,7 +139,7 @@ def test_slurm_is_asked_of_a_start_only_while_all_wait_for_it(
     monkeypatch.setattr(sampler, "running", lambda _: next(seen))
     monkeypatch.setattr(sampler, "state_of", state_of)
     eye = StartEye(SimpleNamespace(), {})  # type: ignore[arg-type]
-    samples: list[Sample] = []
+    samples: list[JobSample] = []
     for _ in moments[:-1]:
         samples.append(eye.look())
     assert asked == [3, 4]

@@ -135,6 +135,10 @@ PATCHED = {
         "jupyterlab_search_replace.handlers:setup_handlers": "2c70490836cc",
         "jupyterlab_search_replace.search_engine:SearchEngine": "3d1c99067cc2",
     },
+    "dsportal/session/upstream/streamed.py": {
+        "jupyter_server_proxy.handlers:ProxyHandler._proxy_buffered": "0a624ae6bd30",
+        "jupyter_server_proxy.handlers:ProxyHandler._proxy_progressive": "489e2010c42d",
+    },
     "dsportal/session/upstream/labapp.py": {
         "jupyterlab.commands:get_app_version": "106aed9570d6",
     },
@@ -207,10 +211,6 @@ OVERRIDDEN = {
     "dsportal/session/usage/idle.py": {
         # `_track_activity`, as in the other handlers that a page asks by itself.
         "jupyter_server.base.handlers:APIHandler.update_api_activity": "d27ff6751cdb",
-    },
-    "dsportal/session/web/streamed.py": {
-        "jupyter_server_proxy.handlers:ProxyHandler._proxy_buffered": "0a624ae6bd30",
-        "jupyter_server_proxy.handlers:ProxyHandler._proxy_progressive": "489e2010c42d",
     },
 }
 """Of classes outside those folders that take the place of others, or rely on what is private."""

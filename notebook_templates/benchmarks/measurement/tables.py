@@ -15,10 +15,10 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def share(value: float) -> str:
+def percentage(value: float) -> str:
     """Say a part of a whole.
 
-    >>> share(0.1234)
+    >>> percentage(0.1234)
     '12.3 %'
     """
     return f"{100 * value:.1f} %"
@@ -30,7 +30,7 @@ def parts(shares: Mapping[str, float], names: Iterable[str]) -> list[str]:
     >>> parts({"data": 0.1}, ["data", "optimiser"])
     ['10.0 %', '']
     """
-    return [share(shares[name]) if name in shares else "" for name in names]
+    return [percentage(shares[name]) if name in shares else "" for name in names]
 
 
 def variation(value: float | None) -> str:
@@ -41,7 +41,7 @@ def variation(value: float | None) -> str:
     """
     if value is None:
         return "not known"
-    return share(value) + (" (!)" if value > MOST_VARIATION else "")
+    return percentage(value) + (" (!)" if value > MOST_VARIATION else "")
 
 
 def fs_cache(state: bool | None) -> str:

@@ -103,10 +103,10 @@ class Row:
         low, high = self.spread
         if low <= 1 <= high:
             return "within the noise"
-        return f"{'faster' if low > 1 else 'slower'}, by chance 1 time in {self.orders}"
+        return f"{'faster' if low > 1 else 'slower'}, by chance 1 time in {self.permutations}"
 
     @property
-    def orders(self) -> int:
+    def permutations(self) -> int:
         """In how many cases that differ by nothing one is seen in which the ranges do not touch."""
         return comb(len(self.first) + len(self.other), len(self.first)) // 2
 

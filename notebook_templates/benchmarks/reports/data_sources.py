@@ -137,7 +137,7 @@ def markdown(found: Mapping[DataSource, Summary]) -> str:
                 speed.source.data_set,
                 tables.number(speed.images_per_second),
                 tables.variation(speed.run_variation),
-                tables.share(speed.images_per_second / mine[0].images_per_second),
+                tables.percentage(speed.images_per_second / mine[0].images_per_second),
             ]
             for speed in mine
         ]
@@ -149,7 +149,7 @@ def _papers(measured: Sequence[SourceSpeed]) -> Iterator[list[str]]:
     for model in dict.fromkeys(speed.model for speed in measured):
         if model in papers.TFRECORD_OVER_JPEG:
             ratios = sorted(set(papers.TFRECORD_OVER_JPEG[model]))
-            of_first = " to ".join(tables.share(ratio) for ratio in ratios)
+            of_first = " to ".join(tables.percentage(ratio) for ratio in ratios)
             yield [model, "", "", "", "papers", "TFRecord, of JPEG", "", "", of_first]
 
 

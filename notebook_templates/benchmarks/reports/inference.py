@@ -125,8 +125,8 @@ def _of_digits(summary: Summary) -> list[list[str]]:
         [
             network,
             name,
-            tables.share(top1),
-            tables.share(part["top5"][name]),
+            tables.percentage(top1),
+            tables.percentage(part["top5"][name]),
             f"{points[name]:+.2f}",
         ]
         for name, top1 in part["top1"].items()

@@ -54,7 +54,7 @@ class PaperSpeedUp:
             str(self.point.batch or ""),
             "",
             f"{self.times:.2f}",
-            tables.share(self.times / self.point.gpus),
+            tables.percentage(self.times / self.point.gpus),
         ]
 
 
@@ -95,7 +95,7 @@ def _cells(point: Row) -> list[str]:
         str(point["batch"]),
         tables.number(point["images_per_second"]),
         f"{point['speed_up']:.2f}",
-        tables.share(point["efficiency"]),
+        tables.percentage(point["efficiency"]),
         tables.variation(point["run_variation"]),
         *tables.parts(point["shares"], PARTS_OF_A_STEP),
     ]

@@ -208,7 +208,9 @@ def _caches(own: Sequence[Row]) -> Iterator[str]:
             continue
         said = "caches dropped before each run"
         if not row["caches_dropped"]:
-            said = f"caches not dropped: up to {tables.share(hits)} of reads can come from memory"
+            said = (
+                f"caches not dropped: up to {tables.percentage(hits)} of reads can come from memory"
+            )
         if row["fs_cache"]:
             said += "; FS-Cache on: copies on the nodes' disks are not dropped"
         if flushed := row.get("nas_flushed_by"):

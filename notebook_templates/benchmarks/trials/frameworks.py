@@ -90,23 +90,23 @@ def software(row: Mapping[str, Any], versions: Mapping[str, str]) -> str:
 _LOAD = 'module load $1 || exit; shift; exec python "$@"'
 
 
-def places(words: str) -> dict[str, str]:
+def parse_kernels(words: str) -> dict[str, str]:
     """Read where kernels are: ``NAME=MODULES`` or ``NAME=PYTHON``, between commas.
 
-    >>> places("tensorflow=shared tensorflow/2.21,mxnet=/opt/mxnet/bin/python")
+    >>> parse_kernels("tensorflow=shared tensorflow/2.21,mxnet=/opt/mxnet/bin/python")
     {'tensorflow': 'shared tensorflow/2.21', 'mxnet': '/opt/mxnet/bin/python'}
 
     Raises `ProtocolError`.
     """
     found = {}
     for pair in filter(None, words.split(",")):
-        name, _, place = pair.partition("=")
+        name, _, location = pair.partition("=")
         if name not in FRAMEWORKS or name == PYTORCH.name:
             others = ", ".join(name for name in FRAMEWORKS if name != PYTORCH.name)
             raise ProtocolError(f"--kernels {pair}: {name!r} is not one of {others}")
-        if not re.fullmatch(r"[A-Za-z0-9_./+~ -]+", place):
+        if not re.fullmatch(r"[A-Za-z0-9_./+~ -]+", location):
             raise ProtocolError(f"--kernels {pair}: name modules, or the path of a Python")
-        found[name] = place
+        found[name] = location
     return found
 
 
@@ -118,10 +118,10 @@ def python(framework: Framework, kernels: Mapping[str, str]) -> list[str]:
     """
     if framework is PYTORCH:
         return [sys.executable]
-    place = kernels.get(framework.name, framework.name)
-    if place.startswith(("/", "~")):
-        return [str(Path(place).expanduser())]
-    return ["/bin/bash", "-c", _LOAD, "bash", place]
+    location = kernels.get(framework.name, framework.name)
+    if location.startswith(("/", "~")):
+        return [str(Path(location).expanduser())]
+    return ["/bin/bash", "-c", _LOAD, "bash", location]
 
 
 def missing(framework: Framework, kernels: Mapping[str, str]) -> str | None:
@@ -129,14 +129,14 @@ def missing(framework: Framework, kernels: Mapping[str, str]) -> str | None:
     if framework is PYTORCH:
         return None
     look = f"import importlib.util; print(importlib.util.find_spec({framework.name!r}) is not None)"
-    place = kernels.get(framework.name, framework.name)
+    location = kernels.get(framework.name, framework.name)
     try:
         said = steps.run([*python(framework, kernels), "-c", look], _SECONDS_TO_LOOK)
     except StepError as error:
         words = " ".join(_BEGINNING.sub("", str(error)).split())[:_MOST_LETTERS]
         return f"there is no kernel of {framework.title} here: {words}"
     if said.split()[-1:] != ["True"]:
-        return f"there is no kernel of {framework.title} here: {place} does not have its package"
+        return f"there is no kernel of {framework.title} here: {location} does not have its package"
     return None
 
 

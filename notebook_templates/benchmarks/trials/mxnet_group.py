@@ -49,7 +49,7 @@ class MxnetGroup:
             self._store.handle = None
         self._store = None
 
-    def share(self, weights: Sequence[nd.NDArray]) -> None:
+    def broadcast(self, weights: Sequence[nd.NDArray]) -> None:
         """Give all processes the weights of one of them."""
         if self._store is None:
             return

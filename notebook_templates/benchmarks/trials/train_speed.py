@@ -129,13 +129,13 @@ class Trainer:
 
 
 def stream(
-    data: Any, share: Sampler, schedule: Schedule, workers: int, pinned: bool
+    data: Any, sampler: Sampler, schedule: Schedule, workers: int, pinned: bool
 ) -> Iterator[Any]:
     """Give batches for ever, epoch after epoch."""
     epoch = 0
     while True:
         order = range(schedule.steps_an_epoch)
-        yield from images.batches(data, share, epoch, order, workers, pinned)
+        yield from images.batches(data, sampler, epoch, order, workers, pinned)
         epoch += 1
 
 
@@ -173,12 +173,12 @@ def main(s: argparse.Namespace) -> None:
     schedule = Schedule(count, s.batch, here.ranks, s.epochs, 0, 0.0, 0.0, readers)
     if schedule.steps_an_epoch == 0:
         raise protocol.ProtocolError(f"{count} images do not fill one step: set a smaller batch")
-    share = Sampler(count, s.batch, here.rank, here.ranks, s.seed)
+    sampler = Sampler(count, s.batch, here.rank, here.ranks, s.seed)
 
     trainer = Trainer(
         s, group, networks.build(s.model, data.classes, data.channels, s.heads == "yes")
     )
-    batches = stream(data.train, share, schedule, workers, group.is_on_gpus)
+    batches = stream(data.train, sampler, schedule, workers, group.is_on_gpus)
     trainer.step_times(batches, s.warmup)
     group.sums(0)  # all begin together
     began = time.time()

@@ -59,7 +59,7 @@ class GluonTrainer:
         size = timed.image_size(s)
         self._network(nd.zeros((1, 3, size, size), self.device, self._number))
         self._learning = [one for one in parameters.values() if one.grad_req != "null"]
-        group.share([one.data() for one in self._learning])
+        group.broadcast([one.data() for one in self._learning])
 
     def step_times(self, batches: Iterator[Any], steps: int) -> list[StepTime]:
         """Train for some steps."""

@@ -96,8 +96,8 @@ def measure(
 ) -> dict[str, Any]:
     """Train on so many nodes with so many processes each; return the results.
 
-    ``kernels``: where those of other frameworks are (`frameworks.places`). ``seed``: of the order
-    in which images are read.
+    ``kernels``: where those of other frameworks are (`frameworks.parse_kernels`). ``seed``: of the
+    order in which images are read.
     """
     batch = protocol.batch_for(precision, s.batch)
     threads = protocol.decode_threads(machine.own_cores(), each)

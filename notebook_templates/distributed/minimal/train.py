@@ -67,11 +67,11 @@ def main() -> None:
         optimizer.load_state_dict(saved["optimizer"])
         done = saved["epochs"]
     data = examples(seed=1, count=8_192)
-    share = DistributedSampler(data, num_replicas=ranks, rank=rank, seed=1)
-    loader = DataLoader(data, batch_size=BATCH, sampler=share)
+    sampler = DistributedSampler(data, num_replicas=ranks, rank=rank, seed=1)
+    loader = DataLoader(data, batch_size=BATCH, sampler=sampler)
 
     for epoch in range(done, EPOCHS):
-        share.set_epoch(epoch)  # another order in each
+        sampler.set_epoch(epoch)  # another order in each
         total = torch.zeros((), device=device)
         for points, labels in loader:
             loss = nn.functional.cross_entropy(model(points.to(device)), labels.to(device))

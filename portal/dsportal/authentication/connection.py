@@ -24,7 +24,7 @@ _REFERRAL = 10
 
 
 @dataclass(frozen=True)
-class Reader:
+class LookupAccount:
     """The account that looks people up, where not everybody's entry can be told from the name."""
 
     dn: str
@@ -44,7 +44,7 @@ class LdapAccess:
     minimum_tls: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
 
 
-class Conversation:
+class DirectoryConnection:
     """An open connection; ``is_active_directory`` is what the server said of itself."""
 
     def __init__(self, url: str, access: LdapAccess) -> None:

@@ -13,7 +13,7 @@ from ldap3.utils.conv import escape_filter_chars
 from ldap3.utils.dn import escape_rdn
 
 from dsportal.authentication import membership, validity
-from dsportal.authentication.connection import Conversation, LdapAccess, Reader
+from dsportal.authentication.connection import DirectoryConnection, LdapAccess, LookupAccount
 from dsportal.authentication.entry import Entry
 from dsportal.authentication.errors import DirectoryError, Refused
 from dsportal.authentication.layout import Layout
@@ -35,11 +35,15 @@ class Directory:
     """The directory behind one or more servers that hold the same."""
 
     def __init__(
-        self, access: LdapAccess, layout: Layout, reader: Reader | None, log: logging.Logger
+        self,
+        access: LdapAccess,
+        layout: Layout,
+        lookup_account: LookupAccount | None,
+        log: logging.Logger,
     ) -> None:
         self._servers = Servers(access, log)
         self._layout = layout
-        self._reader = reader
+        self._lookup_account = lookup_account
         self._membership = Membership(layout, log)
 
     def log_in(self, name: str, password: str, deadline: float) -> DirectoryAccount | None:
@@ -50,70 +54,78 @@ class Directory:
         return self._servers.ask(partial(self._log_in, name, password), deadline)
 
     def look_up(self, name: str, deadline: float) -> DirectoryAccount:
-        """Ask how an account is now, as the reader; raises as ``log_in``."""
+        """Ask how an account is now, with the lookup account; raises as ``log_in``."""
         return self._servers.ask(partial(self._look_up, name), deadline)
 
-    def _log_in(self, name: str, password: str, talk: Conversation) -> DirectoryAccount | None:
-        entry = self._found_and_bound(talk, name, password)
+    def _log_in(
+        self, name: str, password: str, connection: DirectoryConnection
+    ) -> DirectoryAccount | None:
+        entry = self._found_and_bound(connection, name, password)
         if entry is None:
             return None
         own_name = self._own_name(entry, name)
         self._refuse_closed(entry)
         if validity.must_change_password(entry):
             raise Refused("the password must be changed", MUST_CHANGE)
-        if self._reader:
+        if self._lookup_account:
             # Who must not see groups may log in all the same.
-            self._bind_as_reader(talk)
-        return DirectoryAccount(name, self._membership.of(talk, entry, own_name))
+            self._bind_as_lookup_account(connection)
+        return DirectoryAccount(name, self._membership.of(connection, entry, own_name))
 
-    def _look_up(self, name: str, talk: Conversation) -> DirectoryAccount:
-        self._bind_as_reader(talk)
-        entry = self._found(talk, name)
+    def _look_up(self, name: str, connection: DirectoryConnection) -> DirectoryAccount:
+        self._bind_as_lookup_account(connection)
+        entry = self._found(connection, name)
         if entry is None:
             raise Refused(f"no entry under {self._layout.user_base}")
         own_name = self._own_name(entry, name)
         self._refuse_closed(entry)
-        return DirectoryAccount(name, self._membership.of(talk, entry, own_name))
+        return DirectoryAccount(name, self._membership.of(connection, entry, own_name))
 
-    def _found_and_bound(self, talk: Conversation, name: str, password: str) -> Entry | None:
-        if self._reader:
-            self._bind_as_reader(talk)
+    def _found_and_bound(
+        self, connection: DirectoryConnection, name: str, password: str
+    ) -> Entry | None:
+        if self._lookup_account:
+            self._bind_as_lookup_account(connection)
         elif self._layout.bind_as:
-            if not talk.bind(self._layout.bind_as.format(name=name), password):
+            if not connection.bind(self._layout.bind_as.format(name=name), password):
                 return None
         else:
-            return self._bound_by_name(talk, name, password)
-        entry = self._found(talk, name)
+            return self._bound_by_name(connection, name, password)
+        entry = self._found(connection, name)
         # Also for who has bound by another kind of name, which may be somebody else's: user A can
         # have A's userPrincipalName say B. The password is right when it is the entry's.
-        return entry if entry is not None and talk.bind(entry.dn, password) else None
+        return entry if entry is not None and connection.bind(entry.dn, password) else None
 
-    def _bound_by_name(self, talk: Conversation, name: str, password: str) -> Entry | None:
+    def _bound_by_name(
+        self, connection: DirectoryConnection, name: str, password: str
+    ) -> Entry | None:
         """Bind as the person whose DN follows from the name, then read the entry as they may."""
         layout = self._layout
         dn = f"{layout.user_attribute}={escape_rdn(name)},{layout.user_base}"
-        if not talk.bind(dn, password):
+        if not connection.bind(dn, password):
             return None
-        found = talk.search(dn, layout.user_filter, self._wanted(), only_base=True)
+        found = connection.search(dn, layout.user_filter, self._wanted(), only_base=True)
         return found[0] if found else None
 
-    def _found(self, talk: Conversation, name: str) -> Entry | None:
+    def _found(self, connection: DirectoryConnection, name: str) -> Entry | None:
         layout = self._layout
         named = f"({layout.user_attribute}={escape_filter_chars(name)})"
-        found = talk.search(layout.user_base, f"(&{layout.user_filter}{named})", self._wanted())
+        found = connection.search(
+            layout.user_base, f"(&{layout.user_filter}{named})", self._wanted()
+        )
         if len(found) > 1:
             raise Refused(f"{len(found)} entries: {', '.join(entry.dn for entry in found)}")
         return found[0] if found else None
 
-    def _bind_as_reader(self, talk: Conversation) -> None:
-        if self._reader is None:
+    def _bind_as_lookup_account(self, connection: DirectoryConnection) -> None:
+        if self._lookup_account is None:
             raise DirectoryError("no account to look users up with")
         try:
-            if talk.bind(self._reader.dn, self._reader.password):
+            if connection.bind(self._lookup_account.dn, self._lookup_account.password):
                 return
         except Refused as refusal:
-            raise DirectoryError(f"{self._reader.dn}: {refusal.reason}") from refusal
-        raise DirectoryError(f"the password of {self._reader.dn} is not accepted")
+            raise DirectoryError(f"{self._lookup_account.dn}: {refusal.reason}") from refusal
+        raise DirectoryError(f"the password of {self._lookup_account.dn} is not accepted")
 
     def _own_name(self, entry: Entry, name: str) -> str:
         """Give the entry's name in its own spelling; raises Refused where it stands for another."""

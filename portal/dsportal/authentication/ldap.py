@@ -19,7 +19,7 @@ from tornado import web
 from traitlets import Bool, Enum, Float, Int, List, TraitError, Unicode, default
 
 from dsportal.authentication.admission import NO_ANSWER, GroupAdmission
-from dsportal.authentication.connection import LdapAccess, Reader
+from dsportal.authentication.connection import LdapAccess, LookupAccount
 from dsportal.authentication.directory import Directory, DirectoryAccount
 from dsportal.authentication.errors import DirectoryError, Locked, Refused
 from dsportal.authentication.layout import SCHEMAS, Layout, default_realm
@@ -134,8 +134,8 @@ class DirectoryAuthenticator(GroupAdmission, LDAPAuthenticator):  # type: ignore
         self._warn_of_open_passwords()
         self._threads = ThreadPoolExecutor(self.executor_threads, "directory")
         self._no_refresh_until = float("-inf")
-        self._reader = self._reader_set()
-        self._directory = Directory(self._access(), self._layout(), self._reader, self.log)
+        self._lookup_account = self._lookup_account_set()
+        self._directory = Directory(self._access(), self._layout(), self._lookup_account, self.log)
 
     async def authenticate(self, handler: Any, data: dict[str, str]) -> dict[str, Any] | None:
         """Say who it is that logs in; None where name and password do not belong together."""
@@ -165,7 +165,7 @@ class DirectoryAuthenticator(GroupAdmission, LDAPAuthenticator):  # type: ignore
         JupyterHub asks every ``auth_refresh_age`` seconds that somebody is active, and before each
         start. A directory that does not answer changes nothing.
         """
-        if self._reader is None or time.monotonic() < self._no_refresh_until:
+        if self._lookup_account is None or time.monotonic() < self._no_refresh_until:
             return True
         self.may_refuse(handler)
         try:
@@ -256,13 +256,13 @@ class DirectoryAuthenticator(GroupAdmission, LDAPAuthenticator):  # type: ignore
             bind_as=self.bind_as,
         )
 
-    def _reader_set(self) -> Reader | None:
+    def _lookup_account_set(self) -> LookupAccount | None:
         if not self.lookup_dn_search_user:
             return None
         password = self.lookup_dn_search_password or ""
         if self.lookup_dn_search_password_file:
             password = Path(self.lookup_dn_search_password_file).read_text("utf-8").rstrip("\n")
-        return Reader(self.lookup_dn_search_user, password)
+        return LookupAccount(self.lookup_dn_search_user, password)
 
 
 def _is_loopback(host: str) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from ldap3.utils.conv import escape_bytes, escape_filter_chars
 
-from dsportal.authentication.connection import Conversation
+from dsportal.authentication.connection import DirectoryConnection
 from dsportal.authentication.entry import Entry, first_of, is_below
 from dsportal.authentication.layout import Layout
 
@@ -28,31 +28,31 @@ class Membership:
         self._layout = layout
         self._log = log
 
-    def of(self, talk: Conversation, person: Entry, uid: str) -> tuple[str, ...]:
+    def of(self, connection: DirectoryConnection, person: Entry, uid: str) -> tuple[str, ...]:
         """List the groups that have the person, the primary one, and those that have these."""
         layout = self._layout
         wanted = layout.group_filter.format(
             userdn=escape_filter_chars(person.dn), uid=escape_filter_chars(uid)
         )
-        found = self._groups(talk, f"(|{wanted}{_primary(person)})")
+        found = self._groups(connection, f"(|{wanted}{_primary(person)})")
         # 389 Directory Server and FreeIPA list the groups of a person's groups there as well.
         listed = person.texts("memberOf") if layout.nested_groups else []
         told = [dn for dn in listed if is_below(dn, layout.group_base)]
         names = {first_of(dn, layout.group_attribute) for dn in told}
         if layout.nested_groups:
-            found += self._above(talk, {*told, *(group.dn for group in found)})
+            found += self._above(connection, {*told, *(group.dn for group in found)})
         names |= {group.own_name(layout.group_attribute) for group in found}
         return tuple(sorted(name for name in names if name))
 
-    def _above(self, talk: Conversation, start: set[str]) -> list[Entry]:
+    def _above(self, connection: DirectoryConnection, start: set[str]) -> list[Entry]:
         """Walk up from groups to those that have them as members; circles end where they began."""
-        rule = _IN_CHAIN if talk.is_active_directory else ""
+        rule = _IN_CHAIN if connection.is_active_directory else ""
         seen, level, found = {dn.lower() for dn in start}, sorted(start), list[Entry]()
         for _ in range(1 if rule else _MOST_LEVELS):
             parents = {
                 group.dn.lower(): group
                 for part in _parts(level)
-                for group in self._groups(talk, self._parents_of(part, rule))
+                for group in self._groups(connection, self._parents_of(part, rule))
             }
             new = [group for dn, group in sorted(parents.items()) if dn not in seen]
             found += new
@@ -75,8 +75,8 @@ class Membership:
         each = (parent.format(rule=rule, dn=escape_filter_chars(dn)) for dn in dns)
         return f"(|{''.join(each)})"
 
-    def _groups(self, talk: Conversation, wanted: str) -> list[Entry]:
-        return talk.search(self._layout.group_base, wanted, [self._layout.group_attribute])
+    def _groups(self, connection: DirectoryConnection, wanted: str) -> list[Entry]:
+        return connection.search(self._layout.group_base, wanted, [self._layout.group_attribute])
 
 
 def _parts(dns: list[str]) -> Iterator[list[str]]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
-from dsportal.authentication.connection import Conversation, LdapAccess
+from dsportal.authentication.connection import DirectoryConnection, LdapAccess
 from dsportal.authentication.errors import DirectoryError, Refused
 
 # For how long a server that failed is asked last.
@@ -33,26 +33,26 @@ class Servers:
         self._failed_at: dict[str, float] = {}
         self._threads = ThreadPoolExecutor(_GREETINGS, "directory-greeting")
 
-    def ask(self, question: Callable[[Conversation], Answer], deadline: float) -> Answer:
+    def ask(self, question: Callable[[DirectoryConnection], Answer], deadline: float) -> Answer:
         """Put a question; a server that fails is followed by the next, until the deadline.
 
         The deadline is as ``time.monotonic`` tells time. Raises DirectoryError where none answers,
         and lets Refused pass: a no is an answer.
         """
         left, failures = self._in_order(), dict[str, str]()
-        while (talk := self._greeted(left, failures, deadline)) is not None:
-            left.remove(talk.url)
+        while (connection := self._greeted(left, failures, deadline)) is not None:
+            left.remove(connection.url)
             try:
-                answer = question(talk)
+                answer = question(connection)
             except Refused:
                 raise
             except Exception as error:  # noqa: BLE001  # what ldap3 makes of a bad answer is open
-                self._fail(talk.url, error, failures)
+                self._fail(connection.url, error, failures)
             else:
-                self._failed_at.pop(talk.url, None)
+                self._failed_at.pop(connection.url, None)
                 return answer
             finally:
-                talk.close()
+                connection.close()
         raise DirectoryError("; ".join(f"{url}: {why}" for url, why in failures.items()))
 
     def _in_order(self) -> list[str]:
@@ -64,13 +64,13 @@ class Servers:
 
     def _greeted(
         self, left: list[str], failures: dict[str, str], deadline: float
-    ) -> Conversation | None:
+    ) -> DirectoryConnection | None:
         """Open a connection to the first server that answers; take those that fail off the list."""
-        to_greet, greetings = list(left), dict[Future[Conversation], str]()
+        to_greet, greetings = list(left), dict[Future[DirectoryConnection], str]()
         while to_greet or greetings:
             if to_greet:
                 url = to_greet.pop(0)
-                greetings[self._threads.submit(Conversation, url, self._access)] = url
+                greetings[self._threads.submit(DirectoryConnection, url, self._access)] = url
             patience = self._access.next_server_seconds if to_greet else float("inf")
             seconds = min(patience, deadline - time.monotonic())
             done, _ = wait(greetings, max(seconds, 0), return_when=FIRST_COMPLETED)
@@ -99,12 +99,12 @@ class Servers:
         self._log.warning("Directory server %s: %s", url, failures[url])
 
 
-def _leave(greetings: Iterable[Future[Conversation]]) -> None:
+def _leave(greetings: Iterable[Future[DirectoryConnection]]) -> None:
     """Wait no more for servers that another one was quicker than."""
     for greeting in greetings:
         greeting.add_done_callback(_close)
 
 
-def _close(greeting: Future[Conversation]) -> None:
+def _close(greeting: Future[DirectoryConnection]) -> None:
     if not greeting.cancelled() and greeting.exception() is None:
         greeting.result().close()

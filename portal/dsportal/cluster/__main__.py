@@ -22,7 +22,7 @@ with postponed():
     from jupyterhub.services.auth import HubOAuth, HubOAuthCallbackHandler
 
 from dsportal.cluster import admin, handlers, page_handlers
-from dsportal.cluster.handlers import FileHandler, Room
+from dsportal.cluster.handlers import FileHandler, ServiceContext
 from dsportal.cluster.hub_api import ClusterHubApi
 from dsportal.cluster.pages import FILES, Pages
 from dsportal.cluster.sessions import Sessions
@@ -50,7 +50,7 @@ _LONGEST_PATH = 200
 _MOST_CONNECTIONS = 4096
 
 
-def room(settings: Settings, environment: Mapping[str, str]) -> Room:
+def service_context(settings: Settings, environment: Mapping[str, str]) -> ServiceContext:
     """Make what all handlers share; the environment is what the hub gives to its services."""
     slurm = settings.slurm
     client = client_of(slurm, may_act=False)
@@ -60,7 +60,7 @@ def room(settings: Settings, environment: Mapping[str, str]) -> Room:
         environment["JUPYTERHUB_API_TOKEN"],
         tls.client_context(settings.hub),
     )
-    return Room(
+    return ServiceContext(
         watch=Watch(client, settings.hub.name, interval),
         sessions=Sessions(hub, interval),
         viewers=ViewerAccess(),
@@ -71,9 +71,9 @@ def room(settings: Settings, environment: Mapping[str, str]) -> Room:
     )
 
 
-def application(shared: Room, prefix: str, *, is_encrypted: bool) -> Application:
+def application(shared: ServiceContext, prefix: str, *, is_encrypted: bool) -> Application:
     """Put the handlers below the service's address."""
-    given = {"room": shared}
+    given = {"context": shared}
     routes: list[Any] = [
         (prefix, page_handlers.PageHandler, given),
         (f"{prefix}events", page_handlers.PageEventsHandler, given),
@@ -130,7 +130,9 @@ async def serve(settings: Settings) -> None:
     reuse_contexts(hub_login)
     auth = HubOAuth.instance(cache_max_age=int(settings.cluster.login_seconds))
     request_limits.bound_cache(auth)
-    app = application(room(settings, os.environ), prefix, is_encrypted=settings.hub.is_encrypted)
+    app = application(
+        service_context(settings, os.environ), prefix, is_encrypted=settings.hub.is_encrypted
+    )
     context = tls.context(settings.hub, ssl.Purpose.CLIENT_AUTH)
     url = urlsplit(settings.cluster.url)
     await _listen(server(app, auth, context), url.port or 80, url.hostname or "127.0.0.1")

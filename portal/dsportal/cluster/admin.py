@@ -32,7 +32,7 @@ async def stop(handler: Handler, user: str, server: str) -> None:
     admin = str(handler.model["name"])
     try:
         token = handler.hub_auth.get_token(handler)
-        await handler.room.sessions.stop(user, server, token)
+        await handler.context.sessions.stop(user, server, token)
     except HTTPClientError as error:
         if error.code in _REFUSALS:
             raise HTTPError(403, words.NO_SUCH_SESSION) from error
@@ -49,7 +49,7 @@ async def gpu_hours(handler: Handler) -> UsageAnswer:
         asked = usage.question(days, by)
     except ValueError as error:
         raise HTTPError(400, str(error)) from error
-    rows = await usage.answer(handler.room.usage, asked, datetime.now(UTC))
+    rows = await usage.answer(handler.context.usage, asked, datetime.now(UTC))
     return {"days": asked.days, "by": asked.by, "rows": rows}
 
 
@@ -68,7 +68,7 @@ class SessionsHandler(AdminHandler):
     async def get(self) -> None:
         """Write the sessions."""
         shared = await self.shared()
-        told = await self.room.sessions.listing(shared.snapshot)
+        told = await self.context.sessions.listing(shared.snapshot)
         self.set_header("Content-Type", "application/json")
         self.finish(
             json.dumps(

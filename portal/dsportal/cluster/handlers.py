@@ -32,7 +32,7 @@ _POLICY = (
 
 
 @dataclass(frozen=True)
-class Room:
+class ServiceContext:
     """State and settings that all handlers of the service share."""
 
     watch: Watch
@@ -48,14 +48,14 @@ class Room:
 class Handler(HubOAuthenticated, RequestHandler):  # type: ignore[misc]  # JupyterHub has no types
     """Lets in who may look: by the browser's login at the hub, or by a token of the hub's."""
 
-    room: Room
+    context: ServiceContext
     model: dict[str, Any]
     """The hub's word on who asks."""
     viewer: Viewer
 
-    def initialize(self, room: Room) -> None:
+    def initialize(self, context: ServiceContext) -> None:
         """Take what all share."""
-        self.room = room
+        self.context = context
 
     def set_default_headers(self) -> None:
         """Keep answers out of caches, and foreign things out of the page."""
@@ -73,7 +73,7 @@ class Handler(HubOAuthenticated, RequestHandler):  # type: ignore[misc]  # Jupyt
             return
         request_limits.welcome()
         self.model = model
-        self.viewer = viewer_access.viewer_of(model, self.room.show_names)
+        self.viewer = viewer_access.viewer_of(model, self.context.show_names)
 
     def turn_away(self) -> None:
         """Answer who is not logged in."""
@@ -96,13 +96,13 @@ class Handler(HubOAuthenticated, RequestHandler):  # type: ignore[misc]  # Jupyt
         except HTTPError as error:
             # A hub that is away says nothing about a login.
             return error.status_code != 403
-        self.model, self.viewer = model, viewer_access.viewer_of(model, self.room.show_names)
+        self.model, self.viewer = model, viewer_access.viewer_of(model, self.context.show_names)
         return True
 
     async def shared(self) -> SharedView:
         """Return the cluster; answers 503 when there is no snapshot of it yet."""
         try:
-            return await self.room.watch.shared()
+            return await self.context.watch.shared()
         except SlurmError as error:
             raise HTTPError(503, words.try_again(str(error))) from error
 
@@ -171,7 +171,7 @@ class EventsHandler(Handler):
         """Follow the cluster until the viewer leaves."""
         self._following = asyncio.current_task()
         try:
-            with self.room.viewers.seat(str(self.model["name"])):
+            with self.context.viewers.seat(str(self.model["name"])):
                 await self._follow()
         except TooManyStreams as error:
             raise HTTPError(429, words.too_many_streams(viewer_access.STREAMS_EACH)) from error
@@ -187,10 +187,10 @@ class EventsHandler(Handler):
         await self.flush()
         told: dict[str, object] = {}
         # All begin together after a restart, and are not to ask the hub together ever after.
-        early = random.uniform(0, self.room.login_seconds)  # noqa: S311
+        early = random.uniform(0, self.context.login_seconds)  # noqa: S311
         checked_at = time.monotonic() - early
-        async for shared in self.room.watch.views():
-            if time.monotonic() - checked_at > self.room.login_seconds:
+        async for shared in self.context.watch.views():
+            if time.monotonic() - checked_at > self.context.login_seconds:
                 if not await self.is_still_allowed():
                     await self._tell([event("end", "{}")])
                     return

@@ -30,11 +30,11 @@ class PageHandler(Handler):
         shared = await self.shared()
         is_admin = viewer_access.is_admin(self.model)
         self.finish(
-            self.room.pages.page(
+            self.context.pages.page(
                 shared,
                 self.viewer,
                 name=str(self.model["name"]),
-                sessions=await self.room.sessions.listing(shared.snapshot) if is_admin else None,
+                sessions=await self.context.sessions.listing(shared.snapshot) if is_admin else None,
                 hours=await self._hours() if is_admin else None,
                 xsrf_token=self.xsrf_token.decode(),
             )
@@ -48,7 +48,7 @@ class PageHandler(Handler):
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
         """Say what is wrong, on a page with a way to try again."""
-        self.finish(self.room.pages.error(status_code, self._words(**kwargs)))
+        self.finish(self.context.pages.error(status_code, self._words(**kwargs)))
 
 
 class PageEventsHandler(EventsHandler):
@@ -56,10 +56,10 @@ class PageEventsHandler(EventsHandler):
 
     async def news(self, shared: SharedView, told: dict[str, object]) -> list[str]:
         """Return one event with the parts that changed."""
-        pages = self.room.pages
+        pages = self.context.pages
         parts = dict(pages.parts(shared, self.viewer))
         if viewer_access.is_admin(self.model):
-            parts["sessions"] = pages.sessions(await self.room.sessions.listing(shared.snapshot))
+            parts["sessions"] = pages.sessions(await self.context.sessions.listing(shared.snapshot))
         changed = {name: html for name, html in parts.items() if told.get(name) != html}
         told.update(changed)
         if not changed:
@@ -99,4 +99,4 @@ class SizingHandler(PageHandler):
             faults = error.faults
             self.set_status(400)
         about = {"name": str(self.model["name"]), "is_admin": viewer_access.is_admin(self.model)}
-        self.finish(self.room.pages.sizing(given, faults, sized, **about))
+        self.finish(self.context.pages.sizing(given, faults, sized, **about))

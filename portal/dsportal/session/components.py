@@ -84,7 +84,7 @@ class Components:
         meter = Meter()
         self.use_watch = sampler.UseWatch(meter)
         self.idle_watch = idle.IdleWatch(lambda: idle.kernels_of(server.kernel_manager), meter)
-        self._toolbox = Toolbox(place.told.tools, self._tool_place())
+        self._toolbox = Toolbox(place.told.tools, self._tool_context())
         self._tensorboards: tensorboard.TensorBoards | None = None
         told = place.told
         if told.tensorboard_python:
@@ -182,7 +182,7 @@ class Components:
     def _ssh_server(self) -> SshServer:
         return SshServer(self._place.runtime_folder, self._place.home, os.environ)
 
-    def _tool_place(self) -> ToolContext:
+    def _tool_context(self) -> ToolContext:
         return ToolContext(
             home=self._place.home,
             folder=self._place.runtime_folder,

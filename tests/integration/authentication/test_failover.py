@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from tornado import web
 
-from dsportal.authentication.connection import Conversation, LdapAccess
+from dsportal.authentication.connection import DirectoryConnection, LdapAccess
 from dsportal.authentication.errors import DirectoryError
 from dsportal.authentication.servers import Servers
 from dsportal.authentication.words import DIRECTORY_SILENT
@@ -159,11 +159,11 @@ def test_a_server_that_fails_later_is_followed_by_the_next(
 ) -> None:
     asked: list[str] = []
 
-    def question(talk: Conversation) -> str:
-        asked.append(talk.url)
-        if talk.url == directory.url:
+    def question(connection: DirectoryConnection) -> str:
+        asked.append(connection.url)
+        if connection.url == directory.url:
             raise OSError("gone")
-        return talk.url
+        return connection.url
 
     servers = Servers(access(directory.url, second_directory.url), logging.getLogger("test"))
     deadline = time.monotonic() + 30
@@ -177,7 +177,9 @@ def test_while_the_first_server_answers_no_other_is_asked(
 ) -> None:
     url, told = listener
     servers = Servers(access(directory.url, url), logging.getLogger("test"))
-    answers = {servers.ask(lambda talk: talk.url, time.monotonic() + 30) for _ in range(5)}
+    answers = {
+        servers.ask(lambda connection: connection.url, time.monotonic() + 30) for _ in range(5)
+    }
     assert answers == {directory.url}
     assert told == []
 
@@ -188,7 +190,7 @@ def test_a_server_that_is_back_is_asked_when_the_other_fails(
     servers = Servers(access(directory.url, second_directory.url), logging.getLogger("test"))
 
     def answering() -> str:
-        return servers.ask(lambda talk: talk.url, time.monotonic() + 30)
+        return servers.ask(lambda connection: connection.url, time.monotonic() + 30)
 
     with directory.silent():
         assert answering() == second_directory.url
@@ -201,6 +203,6 @@ def test_all_servers_that_failed_are_named(
 ) -> None:
     servers = Servers(access(no_directory, listener[0]), logging.getLogger("test"))
     with pytest.raises(DirectoryError) as caught:
-        servers.ask(lambda talk: talk.url, time.monotonic() + 0.5)
+        servers.ask(lambda connection: connection.url, time.monotonic() + 0.5)
     assert f"{no_directory}: LDAPSocketOpenError" in str(caught.value)
     assert f"{listener[0]}: TimeoutError: no answer in time" in str(caught.value)

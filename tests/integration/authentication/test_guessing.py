@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dsportal.authentication.connection import Conversation, LdapAccess
+from dsportal.authentication.connection import DirectoryConnection, LdapAccess
 from dsportal.authentication.errors import Locked
 from tests.integration.authentication import supplied as role
 from tests.integration.authentication.conftest import MakeAuthenticator
@@ -26,9 +26,9 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Supplied]:
 
 
 @pytest.fixture
-def talk(directory: Supplied) -> Iterator[Conversation]:
+def connection(directory: Supplied) -> Iterator[DirectoryConnection]:
     """A connection that anybody who reaches the directory can have."""
-    opened = Conversation(directory.url, LdapAccess((directory.url,), False, "", 2, 5))
+    opened = DirectoryConnection(directory.url, LdapAccess((directory.url,), False, "", 2, 5))
     yield opened
     opened.close()
 
@@ -37,33 +37,37 @@ def person(name: str) -> str:
     return f"uid={name},{USER_BASE}"
 
 
-def guess_until_locked(talk: Conversation, name: str) -> int:
+def guess_until_locked(connection: DirectoryConnection, name: str) -> int:
     """Try wrong passwords; say how many were answered."""
     for number in range(2 * GUESSES):
         try:
-            assert not talk.bind(person(name), f"wrong-{number}")
+            assert not connection.bind(person(name), f"wrong-{number}")
         except Locked:
             return number
     return 2 * GUESSES
 
 
-def test_after_some_guesses_even_the_right_password_is_not_told(talk: Conversation) -> None:
-    assert talk.bind(person(PEOPLE[0]), PASSWORD)
-    assert guess_until_locked(talk, PEOPLE[0]) == GUESSES
+def test_after_some_guesses_even_the_right_password_is_not_told(
+    connection: DirectoryConnection,
+) -> None:
+    assert connection.bind(person(PEOPLE[0]), PASSWORD)
+    assert guess_until_locked(connection, PEOPLE[0]) == GUESSES
     with pytest.raises(Locked):
-        talk.bind(person(PEOPLE[0]), PASSWORD)
+        connection.bind(person(PEOPLE[0]), PASSWORD)
     # It is the one account only.
-    assert talk.bind(person(PEOPLE[1]), PASSWORD)
+    assert connection.bind(person(PEOPLE[1]), PASSWORD)
 
 
 @pytest.mark.parametrize("password", [PASSWORD, "overlays", " "])
-def test_nobody_is_the_one_who_counts(talk: Conversation, password: str) -> None:
-    assert not talk.bind(f"cn=overlays,{BASE}", password)
+def test_nobody_is_the_one_who_counts(connection: DirectoryConnection, password: str) -> None:
+    assert not connection.bind(f"cn=overlays,{BASE}", password)
 
 
-def test_nobody_reads_how_often_somebody_failed(talk: Conversation) -> None:
-    assert not talk.bind(person(PEOPLE[1]), "wrong")
-    (entry,) = talk.search(person(PEOPLE[1]), "(uid=*)", ["uid", "pwdFailureTime"], only_base=True)
+def test_nobody_reads_how_often_somebody_failed(connection: DirectoryConnection) -> None:
+    assert not connection.bind(person(PEOPLE[1]), "wrong")
+    (entry,) = connection.search(
+        person(PEOPLE[1]), "(uid=*)", ["uid", "pwdFailureTime"], only_base=True
+    )
     assert entry.texts("uid") == [PEOPLE[1]]
     assert entry.texts("pwdFailureTime") == []
 
@@ -90,29 +94,29 @@ def test_nobody_chooses_how_long_a_guess_takes(directory: Supplied, new: str, st
     assert done.returncode == status, done.stderr
 
 
-def test_a_lock_ends_by_itself(directory: Supplied, talk: Conversation) -> None:
+def test_a_lock_ends_by_itself(directory: Supplied, connection: DirectoryConnection) -> None:
     directory.lock_for(seconds=2)
-    assert guess_until_locked(talk, PEOPLE[1]) <= GUESSES
+    assert guess_until_locked(connection, PEOPLE[1]) <= GUESSES
 
     def taken() -> bool:
         try:
-            return talk.bind(person(PEOPLE[1]), PASSWORD)
+            return connection.bind(person(PEOPLE[1]), PASSWORD)
         except Locked:
             return False
 
     until(taken, seconds=20, what="the lock has ended")
     # The right password has wiped the slate.
-    assert not talk.bind(person(PEOPLE[1]), "wrong")
-    assert talk.bind(person(PEOPLE[1]), PASSWORD)
+    assert not connection.bind(person(PEOPLE[1]), "wrong")
+    assert connection.bind(person(PEOPLE[1]), PASSWORD)
 
 
 def test_who_logs_in_meanwhile_reads_of_the_lock(
-    directory: Supplied, talk: Conversation, authenticator: MakeAuthenticator
+    directory: Supplied, connection: DirectoryConnection, authenticator: MakeAuthenticator
 ) -> None:
     directory.lock_for(seconds=60)
     portal = authenticator(directory.url, contact="Ada")
     assert log_in(portal, PEOPLE[2]) is not None
-    guess_until_locked(talk, PEOPLE[2])
+    guess_until_locked(connection, PEOPLE[2])
     error = refusal(portal, PEOPLE[2])
     assert error.status_code == 429
     assert str(error.log_message).startswith("Your account is locked")

@@ -57,7 +57,7 @@ from cuts import MEAN, DEVIATION
 from sampler import Sampler
 
 data = images.open_images(sys.argv[1], 32, 0, ["/nowhere", sys.argv[2]], 1)
-shares = [Sampler(data.count, 4, rank, 2, seed=1) for rank in range(2)]
+samplers = [Sampler(data.count, 4, rank, 2, seed=1) for rank in range(2)]
 
 def seen(batches):
     return [
@@ -71,8 +71,8 @@ def exact(batches):
 
 print(json.dumps({
     "count": data.count, "classes": data.classes,
-    "train": [seen(data.train(share, 0, 0)) for share in shares],
-    "whole": exact(data.train(shares[1], 1, 0)), "resumed": exact(data.train(shares[1], 1, 2)),
+    "train": [seen(data.train(sampler, 0, 0)) for sampler in samplers],
+    "whole": exact(data.train(samplers[1], 1, 0)), "resumed": exact(data.train(samplers[1], 1, 2)),
     "test": [seen(data.test(rank, 2, 4)) for rank in range(2)],
 }))
 """

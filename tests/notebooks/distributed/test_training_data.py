@@ -78,8 +78,8 @@ found = images.open_images(sys.argv[1], 32, 0, [], 0)
 found = replace(found, private_threads=2)
 options = found._in_threads(images.tf.data.Dataset.range(1)).options()
 assert options.threading.private_threadpool_size == 2
-share = Sampler(found.count, 1, 0, 1, 1)
-for part in (found.batches(share, 0, 0, found.count), found.test_batches(0, 1, 1)):
+sampler = Sampler(found.count, 1, 0, 1, 1)
+for part in (found.batches(sampler, 0, 0, found.count), found.test_batches(0, 1, 1)):
     for pixels, labels in part:
         colour = float(pixels.numpy()[..., 0].mean()) * DEVIATION[0] + MEAN[0]
         print(round(colour * 255), int(labels[0]))
@@ -102,9 +102,9 @@ import numpy as np
 from sampler import Sampler
 def cut(seed):
     found = images.open_images(sys.argv[1], 32, 0, [], 0)
-    share = Sampler(found.count, 1, 0, 1, seed)
-    order = images.indexes(share, 0, 0).ravel()
-    pictures = [pixels[0].numpy() for pixels, _ in found.batches(share, 0, 0, found.count)]
+    sampler = Sampler(found.count, 1, 0, 1, seed)
+    order = images.indexes(sampler, 0, 0).ravel()
+    pictures = [pixels[0].numpy() for pixels, _ in found.batches(sampler, 0, 0, found.count)]
     return [pictures[at] for at in np.argsort(order)]
 first, again, other = map(cut, (1, 1, 2**31 - 1))
 print(*(sum(map(np.array_equal, first, one)) for one in (again, other)))

@@ -25,7 +25,7 @@ from tornado.web import Application, RequestHandler
 from dsportal import request_limits
 from dsportal.cluster import handlers, words
 from dsportal.cluster.__main__ import application
-from dsportal.cluster.handlers import Room
+from dsportal.cluster.handlers import ServiceContext
 from dsportal.cluster.pages import Pages
 from dsportal.cluster.sessions import SessionList
 from dsportal.cluster.shared_view import SharedView
@@ -118,7 +118,7 @@ async def serving(app: Application) -> AsyncIterator[str]:
         await server.close_all_connections()
 
 
-def room(stand_ins: StandIns, **other: Any) -> Room:
+def context_with(stand_ins: StandIns, **other: Any) -> ServiceContext:
     given: dict[str, Any] = {
         "watch": stand_ins,
         "sessions": stand_ins,
@@ -128,10 +128,10 @@ def room(stand_ins: StandIns, **other: Any) -> Room:
         "show_names": False,
         "login_seconds": 60.0,
     }
-    return Room(**given | other)
+    return ServiceContext(**given | other)
 
 
-def asked(room: Room, ask: Ask, hub_user: type[HubUser] = HubUser) -> Any:
+def asked(context: ServiceContext, ask: Ask, hub_user: type[HubUser] = HubUser) -> Any:
     """Ask the service, which asks the hub who it is."""
 
     async def run() -> Any:
@@ -145,7 +145,7 @@ def asked(room: Room, ask: Ask, hub_user: type[HubUser] = HubUser) -> Any:
                 access_scopes=set(MAY_LOOK),
                 cache_max_age=0,
             )
-            app = application(room, PREFIX, is_encrypted=False)
+            app = application(context, PREFIX, is_encrypted=False)
             async with (
                 serving(app) as service,
                 httpx.AsyncClient(
@@ -163,10 +163,12 @@ def asked(room: Room, ask: Ask, hub_user: type[HubUser] = HubUser) -> Any:
         HubOAuth.clear_instance()
 
 
-def answer(room: Room, path: str, token: str | None, method: str = "GET") -> httpx.Response:
+def answer(
+    context: ServiceContext, path: str, token: str | None, method: str = "GET"
+) -> httpx.Response:
     headers = {} if token is None else {"Authorization": f"token {token}"}
     found: httpx.Response = asked(
-        room, lambda client: client.request(method, path, headers=headers)
+        context, lambda client: client.request(method, path, headers=headers)
     )
     return found
 
@@ -183,7 +185,7 @@ ADMINS = ["api/v1/sessions", "api/v1/usage", "api/v1/usage.csv"]
 def test_who_is_not_logged_in_sees_nothing(
     stand_ins: StandIns, path: str, token: str | None
 ) -> None:
-    found = answer(room(stand_ins), path, token)
+    found = answer(context_with(stand_ins), path, token)
     if path in ("", "sizing"):
         assert found.status_code == 302
         assert found.headers["Location"].startswith("/hub/api/oauth2/authorize?")
@@ -194,7 +196,7 @@ def test_who_is_not_logged_in_sees_nothing(
 
 @pytest.mark.parametrize("path", [*READS, *ADMINS, "api/v1/events", ""])
 def test_a_token_that_is_not_meant_for_this_page_is_refused(stand_ins: StandIns, path: str) -> None:
-    found = answer(room(stand_ins), path, "ada's session's")
+    found = answer(context_with(stand_ins), path, "ada's session's")
     assert found.status_code == 403
     assert words.NOT_ALLOWED in found.text
 
@@ -202,14 +204,14 @@ def test_a_token_that_is_not_meant_for_this_page_is_refused(stand_ins: StandIns,
 @pytest.mark.parametrize("path", ADMINS)
 @pytest.mark.parametrize("token", ["ada's", "robot's"])
 def test_what_is_for_admins_is_for_admins(stand_ins: StandIns, path: str, token: str) -> None:
-    found = answer(room(stand_ins), path, token)
+    found = answer(context_with(stand_ins), path, token)
     assert found.status_code == 403
     assert found.json()["message"] == words.ADMINS_ONLY
 
 
 @pytest.mark.parametrize("path", [*READS, *ADMINS, "", "sizing"])
 def test_an_admin_sees_all_of_it(stand_ins: StandIns, path: str) -> None:
-    found = answer(room(stand_ins), path, "root's")
+    found = answer(context_with(stand_ins), path, "root's")
     assert found.status_code == 200
     assert found.headers["Cache-Control"] == "no-store"
     assert found.headers["X-Content-Type-Options"] == "nosniff"
@@ -228,18 +230,18 @@ def test_an_admin_sees_all_of_it(stand_ins: StandIns, path: str) -> None:
 def test_names_of_others_are_for_whom_they_may_be(
     stand_ins: StandIns, token: str, show_names: bool, seen: list[str | None]
 ) -> None:
-    found = answer(room(stand_ins, show_names=show_names), "api/v1/jobs", token)
+    found = answer(context_with(stand_ins, show_names=show_names), "api/v1/jobs", token)
     assert [job["user"] for job in found.json()["jobs"]] == seen
 
 
 @pytest.mark.parametrize(("own", "count"), [("true", 1), ("false", 3)])
 def test_a_user_may_ask_for_their_own_jobs_only(stand_ins: StandIns, own: str, count: int) -> None:
-    found = answer(room(stand_ins), f"api/v1/jobs?own={own}", "ada's")
+    found = answer(context_with(stand_ins), f"api/v1/jobs?own={own}", "ada's")
     assert len(found.json()["jobs"]) == count
 
 
 def test_what_is_no_answer_to_own_is_refused(stand_ins: StandIns) -> None:
-    found = answer(room(stand_ins), "api/v1/jobs?own=1", "ada's")
+    found = answer(context_with(stand_ins), "api/v1/jobs?own=1", "ada's")
     assert found.status_code == 400
     assert found.json()["message"] == words.OWN_IS_TRUE_OR_FALSE
 
@@ -249,7 +251,7 @@ def test_what_is_no_answer_to_own_is_refused(stand_ins: StandIns) -> None:
 
 def test_an_answer_says_as_of_when_it_holds(stand_ins: StandIns) -> None:
     for path, key in (("api/v1/cluster", "nodes"), ("api/v1/jobs", "jobs")):
-        found = answer(room(stand_ins), path, "ada's")
+        found = answer(context_with(stand_ins), path, "ada's")
         assert found.headers["Content-Type"] == "application/json"
         body = found.json()
         assert (body["as_of"], body["trouble"]) == (NOW.timestamp(), None)
@@ -257,24 +259,24 @@ def test_an_answer_says_as_of_when_it_holds(stand_ins: StandIns) -> None:
 
 
 def test_a_head_is_an_answer_without_its_body(stand_ins: StandIns) -> None:
-    found = answer(room(stand_ins), "api/v1/cluster", "ada's", "HEAD")
+    found = answer(context_with(stand_ins), "api/v1/cluster", "ada's", "HEAD")
     assert (found.status_code, found.content) == (200, b"")
 
 
 def test_a_slurm_that_has_never_answered_is_said(stand_ins: StandIns) -> None:
     stand_ins.shown = None
     for path in ("api/v1/cluster", "api/v1/jobs", "api/v1/sessions", ""):
-        found = answer(room(stand_ins), path, "root's")
+        found = answer(context_with(stand_ins), path, "root's")
         assert found.status_code == 503
         assert words.try_again("Slurm does not answer.") in found.text
 
 
 def test_the_sessions_say_which_of_the_two_is_in_trouble(stand_ins: StandIns) -> None:
     stand_ins.shown = SharedView(snapshot(), "portal-", "Slurm is old.")
-    found = answer(room(stand_ins), "api/v1/sessions", "root's").json()
+    found = answer(context_with(stand_ins), "api/v1/sessions", "root's").json()
     assert (found["trouble"], found["as_of"]) == ("Slurm is old.", NOW.timestamp())
     stand_ins.trouble = "The hub is away."
-    assert answer(room(stand_ins), "api/v1/sessions", "root's").json()["trouble"] == (
+    assert answer(context_with(stand_ins), "api/v1/sessions", "root's").json()["trouble"] == (
         "The hub is away."
     )
 
@@ -285,25 +287,25 @@ def test_only_whom_the_hub_knows_is_no_stranger(
 ) -> None:
     welcomed: list[str] = []
     monkeypatch.setattr(request_limits, "welcome", lambda: welcomed.append(token))
-    answer(room(stand_ins), "api/v1/cluster", token)
+    answer(context_with(stand_ins), "api/v1/cluster", token)
     assert len(welcomed) == times
 
 
 @pytest.mark.parametrize("path", ["api/v1/usage?days=2", "api/v1/usage.csv?by=planet", "?days=x"])
 def test_a_question_about_hours_that_is_none(stand_ins: StandIns, path: str) -> None:
-    assert answer(room(stand_ins), path, "root's").status_code == 400
+    assert answer(context_with(stand_ins), path, "root's").status_code == 400
 
 
 def test_a_record_of_hours_that_cannot_be_read(stand_ins: StandIns) -> None:
     stand_ins.hours_fail = sqlite3.OperationalError("locked")
-    assert answer(room(stand_ins), "api/v1/usage", "root's").status_code == 503
+    assert answer(context_with(stand_ins), "api/v1/usage", "root's").status_code == 503
     # The page goes without.
-    assert answer(room(stand_ins), "", "root's").status_code == 200
+    assert answer(context_with(stand_ins), "", "root's").status_code == 200
 
 
 def test_only_admins_have_hours_and_sessions_on_their_page(stand_ins: StandIns) -> None:
-    assert 'id="sessions-title"' in answer(room(stand_ins), "", "root's").text
-    page = answer(room(stand_ins), "", "ada's").text
+    assert 'id="sessions-title"' in answer(context_with(stand_ins), "", "root's").text
+    page = answer(context_with(stand_ins), "", "ada's").text
     assert 'id="sessions-title"' not in page
     assert "node1" in page
 
@@ -312,14 +314,14 @@ def test_only_admins_have_hours_and_sessions_on_their_page(stand_ins: StandIns) 
 
 
 def test_an_admin_ends_a_session_by_the_own_right(stand_ins: StandIns) -> None:
-    found = answer(room(stand_ins), "api/v1/sessions/ada/lab", "root's", "DELETE")
+    found = answer(context_with(stand_ins), "api/v1/sessions/ada/lab", "root's", "DELETE")
     assert found.status_code == 202
     assert stand_ins.stopped == [("ada", "lab", "root's")]
 
 
 @pytest.mark.parametrize("token", ["ada's", "bob's", "robot's", None])
 def test_nobody_else_does(stand_ins: StandIns, token: str | None) -> None:
-    found = answer(room(stand_ins), "api/v1/sessions/ada/", token, "DELETE")
+    found = answer(context_with(stand_ins), "api/v1/sessions/ada/", token, "DELETE")
     assert found.status_code == 403
     assert stand_ins.stopped == []
 
@@ -337,7 +339,7 @@ def test_a_hub_that_does_not_end_it_is_said(
     stand_ins: StandIns, error: Exception, status: int
 ) -> None:
     stand_ins.stop_fails = error
-    found = answer(room(stand_ins), "api/v1/sessions/ada/", "root's", "DELETE")
+    found = answer(context_with(stand_ins), "api/v1/sessions/ada/", "root's", "DELETE")
     assert found.status_code == status
     assert "hub" in found.json()["message"]
 
@@ -348,7 +350,7 @@ def test_the_pages_button_is_for_admins(stand_ins: StandIns, token: str) -> None
         client.headers["Authorization"] = f"token {token}"
         return await client.post("stop", data={"session": "ada/lab"})
 
-    assert asked(room(stand_ins), press).status_code == 403
+    assert asked(context_with(stand_ins), press).status_code == 403
     assert stand_ins.stopped == []
 
 
@@ -358,7 +360,7 @@ def test_the_pages_button_leads_back_to_the_page(stand_ins: StandIns) -> None:
         pressed = await client.post("stop", data={"session": "ada/lab"})
         return [pressed, await client.get("stop")]
 
-    pressed, read = asked(room(stand_ins), press)
+    pressed, read = asked(context_with(stand_ins), press)
     assert (pressed.status_code, read.status_code) == (303, 302)
     assert pressed.headers["Location"] == f"{PREFIX}#sessions-title"
     assert stand_ins.stopped == [("ada", "lab", "root's")]
@@ -382,7 +384,7 @@ async def events(response: httpx.Response, count: int) -> list[tuple[str, Any]]:
 
 
 def followed(
-    room: Room,
+    context: ServiceContext,
     count: int,
     path: str = "api/v1/events",
     who: str = "ada",
@@ -396,7 +398,7 @@ def followed(
             assert response.headers["X-Accel-Buffering"] == "no"
             return await events(response, count)
 
-    found: list[tuple[str, Any]] = asked(room, follow, hub_user)
+    found: list[tuple[str, Any]] = asked(context, follow, hub_user)
     return found
 
 
@@ -406,7 +408,7 @@ def test_the_stream_tells_what_changes_and_only_that(stand_ins: StandIns) -> Non
         SharedView(snapshot(ADAS), "portal-"),
         None,
     ]
-    told = followed(room(stand_ins), 5)
+    told = followed(context_with(stand_ins), 5)
     kinds = [name for name, _ in told]
     assert kinds == ["cluster", "jobs", "heartbeat", "jobs", "heartbeat"]
     assert told[2][1] == {"as_of": NOW.timestamp(), "trouble": None}
@@ -414,11 +416,23 @@ def test_the_stream_tells_what_changes_and_only_that(stand_ins: StandIns) -> Non
 
 
 def test_the_pages_stream_has_the_sessions_for_admins_only(stand_ins: StandIns) -> None:
-    ((name, told),) = followed(room(stand_ins), 1, "events", "root")
+    ((name, told),) = followed(context_with(stand_ins), 1, "events", "root")
     assert name == "parts"
     assert "sessions" in told["parts"]
-    ((name, told),) = followed(room(stand_ins), 1, "events", "ada")
+    ((name, told),) = followed(context_with(stand_ins), 1, "events", "ada")
     assert "sessions" not in told["parts"]
+
+
+def test_the_pages_stream_tells_each_part_once_as_long_as_it_stays(stand_ins: StandIns) -> None:
+    stand_ins.later = [
+        SharedView(snapshot(), "portal-"),
+        SharedView(snapshot(ADAS), "portal-"),
+    ]
+    (_, first), (same, _), (_, changed) = followed(context_with(stand_ins), 3, "events")
+    assert same == "heartbeat"
+    assert {"layout", "running"} <= set(first["parts"])
+    assert "running" in changed["parts"]
+    assert "layout" not in changed["parts"]
 
 
 def test_a_stream_ends_with_the_login(stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -429,7 +443,7 @@ def test_a_stream_ends_with_the_login(stand_ins: StandIns, monkeypatch: pytest.M
         return next(later)
 
     monkeypatch.setattr(handlers.Handler, "is_still_allowed", is_still_allowed)
-    told = followed(room(stand_ins, login_seconds=-1.0), 3)
+    told = followed(context_with(stand_ins, login_seconds=-1.0), 3)
     assert [name for name, _ in told] == ["cluster", "jobs", "end"]
 
 
@@ -448,7 +462,7 @@ def test_a_hub_that_is_away_ends_no_stream(stand_ins: StandIns, status: int, hol
             await super().get()
 
     stand_ins.later = [None]
-    told = followed(room(stand_ins, login_seconds=-1.0), 3, hub_user=Hub)
+    told = followed(context_with(stand_ins, login_seconds=-1.0), 3, hub_user=Hub)
     expected = ["cluster", "jobs", "heartbeat"] if holds else ["end"]
     assert [name for name, _ in told] == expected
     assert len(asked_again) > 1
@@ -469,7 +483,7 @@ def test_a_login_is_asked_for_again_only_after_its_time(
     monkeypatch.setattr(handlers, "time", clock)
     monkeypatch.setattr(handlers.Handler, "is_still_allowed", is_still_allowed)
     stand_ins.later = [None] * 3
-    followed(room(stand_ins, login_seconds=60.0), 5)
+    followed(context_with(stand_ins, login_seconds=60.0), 5)
     assert len(checks) == 1
 
 
@@ -490,12 +504,12 @@ def test_streams_that_begin_together_ask_for_their_logins_at_different_times(
     monkeypatch.setattr(random, "uniform", draw)
     monkeypatch.setattr(handlers.Handler, "is_still_allowed", is_still_allowed)
     stand_ins.later = [None] * 3
-    followed(room(stand_ins, login_seconds=60.0), 5)
+    followed(context_with(stand_ins, login_seconds=60.0), 5)
     assert len(checks) == asked_at_once
 
 
 def test_one_follows_so_many_streams_and_others_theirs(stand_ins: StandIns) -> None:
-    shared = room(stand_ins)
+    shared = context_with(stand_ins)
     seats = [shared.viewers.seat("ada") for _ in range(STREAMS_EACH)]
     for seat in seats:
         seat.__enter__()
@@ -506,7 +520,7 @@ def test_one_follows_so_many_streams_and_others_theirs(stand_ins: StandIns) -> N
 
 
 def test_a_seat_is_given_back_when_the_viewer_leaves(stand_ins: StandIns) -> None:
-    shared = room(stand_ins)
+    shared = context_with(stand_ins)
 
     async def look_and_leave(client: httpx.AsyncClient) -> None:
         headers = {"Authorization": "token ada's"}
@@ -514,7 +528,7 @@ def test_a_seat_is_given_back_when_the_viewer_leaves(stand_ins: StandIns) -> Non
             await events(response, 1)
             assert shared.viewers.streams == 1
         async with asyncio.timeout(10):
-            while shared.viewers.streams:  # noqa: ASYNC110  the room tells nobody
+            while shared.viewers.streams:  # noqa: ASYNC110  the context tells nobody
                 await asyncio.sleep(0.01)
 
     asked(shared, look_and_leave)

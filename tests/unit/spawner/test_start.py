@@ -327,6 +327,13 @@ def test_a_job_that_is_over_ends_the_start_and_says_why(
     assert slurm.forgotten == [NUMBER]
 
 
+def test_a_start_that_failed_takes_no_port_any_more(spawner: Any, slurm: StandIn) -> None:
+    slurm.words = [FAILED]
+    failure(spawner)
+    assert not spawner.take_port(PORT)
+    assert "session_port" not in saved_state(spawner)
+
+
 def test_a_log_that_cannot_be_had_is_no_second_failure(
     spawner: Any, slurm: StandIn, caplog: pytest.LogCaptureFixture
 ) -> None:

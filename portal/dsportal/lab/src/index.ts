@@ -16,7 +16,7 @@ import { quota } from './storage/quota';
 import { restoring } from './session/restoring';
 import { saving } from './session/saving';
 import { searchResults } from './look/search_results';
-import { share } from './share/plugin';
+import { sharing } from './share/plugin';
 import { stop } from './session/stop';
 import { tables } from './tables/plugin';
 import { templates } from './launcher/templates';
@@ -44,7 +44,7 @@ export default [
   restoring,
   saving,
   searchResults,
-  share,
+  sharing,
   stop,
   tables,
   templates,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { bytes, fullness, source, summary, type IStorage } from '../src/common/bytes';
+import { bytes, fullness, source, storageSummary, type IStorage } from '../src/common/bytes';
 
 const texts = {
   __: (text: string, ...values: unknown[]) => text.replace(/%(\d)/g, (_, n) => `${values[n - 1]}`),
@@ -33,8 +33,8 @@ for (const [amount, words] of [
 }
 
 test('a quota is called so only where it is one', () => {
-  assert.equal(summary(NAS, texts), 'isilon: 1.5 TiB of 2.0 TiB used');
-  assert.match(summary({ ...NAS, is_quota: true }, texts), /of your quota of 2.0 TiB used/);
+  assert.equal(storageSummary(NAS, texts), 'isilon: 1.5 TiB of 2.0 TiB used');
+  assert.match(storageSummary({ ...NAS, is_quota: true }, texts), /of your quota of 2.0 TiB used/);
   assert.match(source(NAS, texts), /as reported by the file server/);
   assert.match(source({ ...NAS, is_quota: true }, texts), /your own quota/);
   assert.match(source({ ...NAS, kind: 'ext4' }, texts), /shares it/);

@@ -3,8 +3,15 @@ import { test } from 'node:test';
 
 import { bytes } from '../src/common/bytes';
 import type { ITexts } from '../src/common/time';
-import { Hour, roundUp, shownSeconds, summary, type Column, type IUse } from '../src/usage/data';
-import { cores, glance, hint, missing, number, share, shortHint } from '../src/usage/words';
+import {
+  columnSummary,
+  Hour,
+  roundUp,
+  shownSeconds,
+  type Column,
+  type ISessionUse
+} from '../src/usage/data';
+import { cores, glance, hint, missing, number, shortHint, usedOfHeld } from '../src/usage/words';
 
 const texts: ITexts = {
   __: (text, ...values) =>
@@ -13,7 +20,7 @@ const texts: ITexts = {
 };
 
 /** What the server tells, with some percents of each GPU. */
-function told(first: number, at: number[], ...gpus: Column[]): IUse {
+function told(first: number, at: number[], ...gpus: Column[]): ISessionUse {
   const column = at.map(() => 1);
   return {
     first,
@@ -85,9 +92,9 @@ test('a chart shows ten minutes to an hour, as much as is known', () => {
 });
 
 test('what is not known counts neither as nothing nor as the highest', () => {
-  assert.deepEqual(summary([null, 2, 4, null]), { now: null, average: 3, highest: 4 });
-  assert.deepEqual(summary([null]), { now: null, average: null, highest: null });
-  assert.deepEqual(summary([]), { now: null, average: null, highest: null });
+  assert.deepEqual(columnSummary([null, 2, 4, null]), { now: null, average: 3, highest: 4 });
+  assert.deepEqual(columnSummary([null]), { now: null, average: null, highest: null });
+  assert.deepEqual(columnSummary([]), { now: null, average: null, highest: null });
 });
 
 test('a scale ends at a round number', () => {
@@ -110,9 +117,9 @@ test('a scale ends at a round number', () => {
 test('figures are written for people', () => {
   const numbers = [0, 0.004, 0.043, 0.999, 1.26, 9.94, 9.97, 34.4].map(number);
   assert.deepEqual(numbers, ['0', '0', '0.04', '1', '1.3', '9.9', '10', '34']);
-  assert.equal(share(2 ** 30, 2 ** 35, bytes, texts), '1.0 GiB of 32 GiB');
-  assert.equal(share(2 ** 30, null, bytes, texts), '1.0 GiB');
-  assert.equal(share(null, 2 ** 35, bytes, texts), '–');
+  assert.equal(usedOfHeld(2 ** 30, 2 ** 35, bytes, texts), '1.0 GiB of 32 GiB');
+  assert.equal(usedOfHeld(2 ** 30, null, bytes, texts), '1.0 GiB');
+  assert.equal(usedOfHeld(null, 2 ** 35, bytes, texts), '–');
   assert.equal(cores(0.5, 1, texts), '0.5 of 1 core');
   assert.equal(cores(1, 8, texts), '1 of 8 cores');
 });

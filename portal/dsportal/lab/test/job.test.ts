@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { byJob, ended, isWaiting, lookOf, open, type IJob } from '../src/jobs/job';
+import { byJob, endedJobs, isWaiting, lookOf, open, type IJob } from '../src/jobs/job';
 import {
   logFile,
   logState,
@@ -157,7 +157,7 @@ test('running jobs come before waiting ones, and the last to end first', () => {
     ['3', '2', '1']
   );
   assert.deepEqual(
-    ended(all).map(one => one.id),
+    endedJobs(all).map(one => one.id),
     ['5', '4']
   );
   assert.ok(isWaiting(all[0] as IJob));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { lastLines, LogText, matchAt, places, plain } from '../src/jobs/log_text';
+import { lastLines, LogText, matchAt, matchPositions, plain } from '../src/jobs/log_text';
 
 function whole(...pieces: string[]): string {
   const log = new LogText();
@@ -43,13 +43,13 @@ test('colours and titles are left out', () => {
 });
 
 test('text is found however it is written', () => {
-  assert.deepEqual(places('Error: an error', 'ERROR'), [0, 10]);
-  assert.deepEqual(places('aaa', 'aa'), [0, 1]);
-  assert.deepEqual(places('aaa', ''), []);
+  assert.deepEqual(matchPositions('Error: an error', 'ERROR'), [0, 10]);
+  assert.deepEqual(matchPositions('aaa', 'aa'), [0, 1]);
+  assert.deepEqual(matchPositions('aaa', ''), []);
 });
 
 test('a match is found among the parts of a text', () => {
-  const found = ['aba', '', 'b', 'a'].map(text => places(text, 'a'));
+  const found = ['aba', '', 'b', 'a'].map(text => matchPositions(text, 'a'));
   assert.deepEqual(
     [0, 1, 2].map(match => matchAt(found, match)),
     [

@@ -62,12 +62,12 @@ test('what was asked for and not done has its reason', () => {
 
 test('an end is told with its moment and its reason, as far as they are known', () => {
   assert.equal(
-    words.ended(now(), 'its time was up', texts),
+    words.sessionEnded(now(), 'its time was up', texts),
     `It ended at ${hour(now())} because its time was up.`
   );
-  assert.equal(words.ended(now(), '', texts), `It ended at ${hour(now())}.`);
-  assert.ok(!words.ended(null, '', texts).includes('ended at'));
-  assert.match(words.ended(now() - 2 * 86_400, '', texts), /^It ended on \w+day at \d/);
+  assert.equal(words.sessionEnded(now(), '', texts), `It ended at ${hour(now())}.`);
+  assert.ok(!words.sessionEnded(null, '', texts).includes('ended at'));
+  assert.match(words.sessionEnded(now() - 2 * 86_400, '', texts), /^It ended on \w+day at \d/);
 });
 
 test('what is not saved is named, and else when the last of it was saved', () => {

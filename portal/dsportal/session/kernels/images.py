@@ -31,7 +31,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
 class SessionImages:
     """Looks at the images, and says how a program is run in one."""
 
-    orders: Containers
+    containers: Containers
     home: Path
     mounts: Mounts
     folders: tuple[str, ...] = ()
@@ -52,16 +52,16 @@ class SessionImages:
 
     async def look(self) -> None:
         """Look which images there are and what is new in them; wait for that, but not long."""
-        if self.orders.apptainer is None:
+        if self.containers.apptainer is None:
             return
         if self._looking is None or self._looking.done():
-            self._looking = asyncio.create_task(self._look(self.orders.apptainer))
+            self._looking = asyncio.create_task(self._look(self.containers.apptainer))
         await asyncio.wait({self._looking}, timeout=_PATIENCE_SECONDS)
 
     async def argv(self, name: str, command: list[str]) -> list[str]:
         """Return what runs a command in an image, as the image is now. Raises `ImageFileError`."""
         entry = self.catalogue.get(name)
-        if entry is None or self.orders.apptainer is None:
+        if entry is None or self.containers.apptainer is None:
             raise ImageFileError(f"The image of this kernel, {name}, is not there any more.")
         try:
             await self._examined(entry)
@@ -69,9 +69,9 @@ class SessionImages:
             raise ImageFileError(entry.with_trouble(str(error)).trouble) from error
         if entry.trouble:
             raise ImageFileError(entry.trouble)
-        binds = await asyncio.gather(*map(self._is_there, (*self.orders.binds, *self.folders)))
+        binds = await asyncio.gather(*map(self._is_there, (*self.containers.binds, *self.folders)))
         return run.exec_argv(
-            self.orders.apptainer,
+            self.containers.apptainer,
             str(entry.path),
             command,
             home=str(self.home),
@@ -93,15 +93,15 @@ class SessionImages:
             self.catalogue = {**self.catalogue, entry.name: known}
 
     def _sites(self) -> list[CatalogueImage]:
-        listed = self.orders.images.items()
+        listed = self.containers.images.items()
         return [
             CatalogueImage(f"image-{name}", image.title, Path(image.path)) for name, image in listed
         ]
 
     async def _own(self) -> list[CatalogueImage]:
-        if self.orders.own_images is None:
+        if self.containers.own_images is None:
             return []
-        folder = self.home / self.orders.own_images
+        folder = self.home / self.containers.own_images
         try:
             found = await self._in_time(partial(images.own_images, folder), folder)
         except ImageFileError as error:

@@ -19,20 +19,20 @@ _ARGUMENTS = {
 }
 
 
-def spec(order: Kernel, modules_init: str | None) -> dict[str, Any]:
+def spec(kernel: Kernel, modules_init: str | None) -> dict[str, Any]:
     """Return a kernel's spec, as in a ``kernel.json``."""
     return {
-        "argv": [order.interpreter, *_ARGUMENTS[order.language]],
-        "display_name": order.display_name,
-        "language": order.language,
+        "argv": [kernel.interpreter, *_ARGUMENTS[kernel.language]],
+        "display_name": kernel.display_name,
+        "language": kernel.language,
         "metadata": {
-            "debugger": order.language == "python",
+            "debugger": kernel.language == "python",
             "kernel_provisioner": {
                 "provisioner_name": PROVISIONER,
                 "config": {
-                    "modules": list(order.modules),
+                    "modules": list(kernel.modules),
                     "modules_init": modules_init or "",
-                    "variables": dict(order.environment),
+                    "variables": dict(kernel.environment),
                 },
             },
         },

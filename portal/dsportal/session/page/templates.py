@@ -55,13 +55,13 @@ class Catalogue:
         folder = self._home / self.link
         groups = groups_in(folder)
         found = map(self._template, sorted(notebooks(folder)))
-        placed = [
-            (groups.place(PurePosixPath(one.path).relative_to(self.link)), one)
+        positioned = [
+            (groups.position(PurePosixPath(one.path).relative_to(self.link)), one)
             for one in found
             if one is not None
         ]
-        placed.sort(key=lambda each: each[0])
-        return [replace(one, group=place.title or one.folder) for place, one in placed]
+        positioned.sort(key=lambda each: each[0])
+        return [replace(one, group=position.title or one.folder) for position, one in positioned]
 
     def has(self, path: str) -> bool:
         """Say whether a path of contents is that of a file among the templates.

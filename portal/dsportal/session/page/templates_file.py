@@ -27,7 +27,7 @@ NAME = "templates.toml"
 _BROKEN = (OSError, ValueError, LookupError, TypeError, AttributeError)
 
 
-class Place(NamedTuple):
+class TemplatePosition(NamedTuple):
     """Position of a template in the list."""
 
     group: int
@@ -42,13 +42,13 @@ class Groups:
 
     listed: tuple[tuple[str, tuple[PurePosixPath, ...]], ...] = ()
 
-    def place(self, template: PurePosixPath) -> Place:
+    def position(self, template: PurePosixPath) -> TemplatePosition:
         """Find the first group that names a template or a folder of it."""
         for number, (title, entries) in enumerate(self.listed):
             for entry, path in enumerate(entries):
                 if template.is_relative_to(path):
-                    return Place(number, entry, title)
-        return Place(len(self.listed), 0, "")
+                    return TemplatePosition(number, entry, title)
+        return TemplatePosition(len(self.listed), 0, "")
 
 
 @dataclass(frozen=True)

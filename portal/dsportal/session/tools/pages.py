@@ -78,7 +78,7 @@ class StartHandler(JupyterHandler):
         if tool is None:
             raise web.HTTPError(404, words.no_tool(name))
         tool.start()
-        self.redirect(f"{tool.place.path_of(name)}/", status=303)
+        self.redirect(f"{tool.context.path_of(name)}/", status=303)
 
 
 def routes(base_url: str, toolbox: Toolbox) -> list[tuple[str, type[JupyterHandler], Any]]:
@@ -97,7 +97,7 @@ def add_routes(web_app: Any, toolbox: Toolbox, note_use: Callable[[], None]) -> 
     for tool in toolbox:
         path = f"tools/{tool.name}"
         proxy = proxied.handler_to(
-            path, tool.place.socket_of(tool.name), absolute_url=tool.order.absolute_url
+            path, tool.context.socket_of(tool.name), absolute_url=tool.settings.absolute_url
         )
         handler = starting(proxy, tool, note_use)
         proxied.add_handlers(web_app, base_url, path, handler)
@@ -114,7 +114,7 @@ def starting(proxy: type, tool: ManagedTool, note_use: Callable[[], None]) -> ty
             if is_visit(self.request):
                 await self._open(is_from_elsewhere(self))
             elif tool.state != "running":
-                raise web.HTTPError(503, words.not_running(tool.order.title))
+                raise web.HTTPError(503, words.not_running(tool.settings.title))
 
         async def _open(self, is_by_a_link: bool) -> None:
             if not is_by_a_link:
@@ -123,7 +123,7 @@ def starting(proxy: type, tool: ManagedTool, note_use: Callable[[], None]) -> ty
                 return
             if tool.state == "stopped" and is_by_a_link:
                 start = url_path_join(self.base_url, f"portal/tools/{tool.name}/start")
-                title = tool.order.title
+                title = tool.settings.title
                 ask(self, title=f"Start {title}?", label=f"Start {title}", action=start)
                 return
             failure = await started(tool)
@@ -149,15 +149,15 @@ async def started(tool: ManagedTool) -> Failure | None:
         await asyncio.wait({tool.start()}, timeout=patience)
         failure = await tool.take_failure()
     if failure is None and tool.state == "stopped":
-        return Failure(words.stopped_while_starting(tool.order.title), "")
+        return Failure(words.stopped_while_starting(tool.settings.title), "")
     return failure
 
 
 def page(tool: ManagedTool, failure: Failure | None) -> str:
     """Say that a tool is starting, or why it does not."""
     return page_of(_PAGE).render(
-        title=tool.order.title,
-        url=f"{tool.place.path_of(tool.name)}/",
+        title=tool.settings.title,
+        url=f"{tool.context.path_of(tool.name)}/",
         failure=failure,
         output=failure.output if failure else tool.output,
     )

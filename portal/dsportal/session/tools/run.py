@@ -60,10 +60,10 @@ class ToolContext:
 class ToolRun:
     """A tool that starts or runs."""
 
-    def __init__(self, name: str, order: WebTool, place: ToolContext) -> None:
+    def __init__(self, name: str, settings: WebTool, context: ToolContext) -> None:
         self._name = name
-        self._order = order
-        self._place = place
+        self._settings = settings
+        self._context = context
         self._lines: deque[str] = deque(maxlen=_LINES_KEPT)
         self._process: asyncio.subprocess.Process | None = None
         self._reading: asyncio.Task[None] | None = None
@@ -87,12 +87,12 @@ class ToolRun:
     async def start(self) -> None:
         """Start the tool and wait until it answers; raises `ToolError`."""
         try:
-            async with asyncio.timeout(self._order.start_timeout_seconds):
+            async with asyncio.timeout(self._settings.start_timeout_seconds):
                 await self._begin()
                 await self._answer()
         except TimeoutError as error:
             await self.stop()
-            silence = words.silent(self._order.title, self._order.start_timeout_seconds)
+            silence = words.silent(self._settings.title, self._settings.start_timeout_seconds)
             raise ToolError(silence) from error
         except BaseException:
             await self.stop()
@@ -103,7 +103,7 @@ class ToolRun:
         """Whether the program of a tool is there that has not been started."""
         try:
             given = await self._environment(None)
-            program = self._filled(self._order.command[0], None)
+            program = self._filled(self._settings.command[0], None)
             async with asyncio.timeout(_ANSWER_SECONDS):
                 await self._found(program, given)
         except (ToolError, TimeoutError):
@@ -122,22 +122,22 @@ class ToolRun:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
-        self._place.socket_of(self._name).unlink(missing_ok=True)
+        self._context.socket_of(self._name).unlink(missing_ok=True)
 
     # --- the start's steps ---
 
     async def _begin(self) -> None:
         port = self._port()
         given = await self._environment(port)
-        command = [self._filled(word, port) for word in self._order.command]
+        command = [self._filled(word, port) for word in self._settings.command]
         job = tool_gate.job_as_json(
             [await self._found(command[0], given), *command[1:]],
             given,
-            own_network=self._order.has_own_network,
+            own_network=self._settings.has_own_network,
             port=port,
-            socket=self._place.socket_of(self._name),
+            socket=self._context.socket_of(self._name),
         )
-        self._place.socket_of(self._name).unlink(missing_ok=True)
+        self._context.socket_of(self._name).unlink(missing_ok=True)
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-I",
@@ -145,8 +145,8 @@ class ToolRun:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
-            cwd=self._place.home,
-            env=dict(self._place.environment),
+            cwd=self._context.home,
+            env=dict(self._context.environment),
             start_new_session=True,
         )
         written = cast(asyncio.StreamReader, self._process.stdout)
@@ -156,11 +156,11 @@ class ToolRun:
         into.close()
 
     def _port(self) -> int | None:
-        if self._order.listens != "port":
+        if self._settings.listens != "port":
             return None
-        if self._order.port is not None:
-            return self._order.port
-        if self._order.has_own_network:
+        if self._settings.port is not None:
+            return self._settings.port
+        if self._settings.has_own_network:
             return _PORT_IN_OWN_NETWORK
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -169,28 +169,28 @@ class ToolRun:
     async def _environment(self, port: int | None) -> dict[str, str]:
         environment = {
             name: text
-            for name, text in self._place.environment.items()
+            for name, text in self._context.environment.items()
             if not name.startswith(_NOT_A_TOOLS)
         }
-        if self._order.modules:
+        if self._settings.modules:
             try:
-                system = ModuleSystem(self._place.modules_init or "")
-                environment = await system.loaded(self._order.modules, environment)
+                system = ModuleSystem(self._context.modules_init or "")
+                environment = await system.loaded(self._settings.modules, environment)
             except ModulesError as error:
                 raise ToolError(str(error)) from error
         # Where programs put sockets that are for the user alone: VS Code takes orders at some.
-        environment["XDG_RUNTIME_DIR"] = str(self._place.folder)
-        own = self._order.environment.items()
+        environment["XDG_RUNTIME_DIR"] = str(self._context.folder)
+        own = self._settings.environment.items()
         return environment | {name: self._filled(text, port) for name, text in own}
 
     def _filled(self, text: str, port: int | None) -> str:
         """Put into a setting what is known here only."""
         if text == "~" or text.startswith("~/"):
-            text = f"{self._place.home}{text[1:]}"
+            text = f"{self._context.home}{text[1:]}"
         for name, value in (
-            ("{unix_socket}", str(self._place.socket_of(self._name))),
+            ("{unix_socket}", str(self._context.socket_of(self._name))),
             ("{port}", str(port)),
-            ("{base_url}", self._place.path_of(self._name)),
+            ("{base_url}", self._context.path_of(self._name)),
         ):
             text = text.replace(name, value)
         return text
@@ -200,7 +200,9 @@ class ToolRun:
         look = partial(shutil.which, program, path=environment.get("PATH", ""))
         path = await in_thread(look)
         if path is None:
-            raise ToolError(words.no_program(self._order.title, program, *self._order.modules))
+            raise ToolError(
+                words.no_program(self._settings.title, program, *self._settings.modules)
+            )
         return path
 
     async def _answer(self) -> None:
@@ -211,10 +213,10 @@ class ToolRun:
 
     async def _answers(self) -> bool:
         """Ask for a page as a browser would; any answer will do."""
-        path = f"{self._place.path_of(self._name)}/" if self._order.absolute_url else "/"
+        path = f"{self._context.path_of(self._name)}/" if self._settings.absolute_url else "/"
         request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         try:
-            reader, writer = await asyncio.open_unix_connection(self._place.socket_of(self._name))
+            reader, writer = await asyncio.open_unix_connection(self._context.socket_of(self._name))
         except OSError:
             return False
         try:
@@ -233,7 +235,7 @@ class ToolRun:
             await asyncio.wait({self._reading}, timeout=1.0)
         if self.exit_code == tool_gate.EXIT_NOT_STARTED and self._lines:
             return self._lines.pop()
-        return words.ended(self._order.title, self.exit_code)
+        return words.ended(self._settings.title, self.exit_code)
 
     async def _read(self, written: asyncio.StreamReader) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")

@@ -36,10 +36,10 @@ class Failure:
 class ManagedTool:
     """A web tool of the session, with at most one run at a time."""
 
-    def __init__(self, name: str, order: WebTool, place: ToolContext) -> None:
+    def __init__(self, name: str, settings: WebTool, context: ToolContext) -> None:
         self.name = name
-        self.order = order
-        self.place = place
+        self.settings = settings
+        self.context = context
         self._run: ToolRun | None = None
         self._starting: asyncio.Task[None] | None = None
         # A program removes its socket as it ends, and could remove the next one's.
@@ -93,18 +93,18 @@ class ManagedTool:
         Asked again after a while, until it is.
         """
         if not self._is_there and time.monotonic() >= self._ask_again_at:
-            run = ToolRun(self.name, self.order, self.place)
+            run = ToolRun(self.name, self.settings, self.context)
             self._is_there = await (
-                self._can_be_loaded() if self.order.modules else run.can_be_found()
+                self._can_be_loaded() if self.settings.modules else run.can_be_found()
             )
             self._ask_again_at = time.monotonic() + _ASK_AGAIN_SECONDS
         return self._is_there
 
     def picture(self) -> str:
         """Return the card's picture, an SVG."""
-        if self.order.icon:
+        if self.settings.icon:
             try:
-                return Path(self.order.icon).read_text(encoding="utf-8")
+                return Path(self.settings.icon).read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError) as error:
                 log.warning("No picture for the tool %s: %s", self.name, error)
         own = _PICTURES / f"{self.name}.svg"
@@ -112,7 +112,7 @@ class ManagedTool:
 
     async def _start(self) -> None:
         self._failure = None
-        run = self._run = ToolRun(self.name, self.order, self.place)
+        run = self._run = ToolRun(self.name, self.settings, self.context)
         try:
             async with self._changing:
                 await run.start()
@@ -121,15 +121,15 @@ class ManagedTool:
             self._failure = Failure(str(error), run.output)
         except Exception:  # whoever asked for it is told, and the session goes on
             log.exception("The tool %s does not start", self.name)
-            self._failure = Failure(words.not_started(self.order.title), run.output)
+            self._failure = Failure(words.not_started(self.settings.title), run.output)
         else:
-            network = "its own network" if self.order.has_own_network else "the node's network"
+            network = "its own network" if self.settings.has_own_network else "the node's network"
             log.info("The tool %s runs, in %s", self.name, network)
 
     async def _can_be_loaded(self) -> bool:
-        system = ModuleSystem(self.place.modules_init or "")
+        system = ModuleSystem(self.context.modules_init or "")
         try:
-            await system.loaded(self.order.modules, self.place.environment)
+            await system.loaded(self.settings.modules, self.context.environment)
         except ModulesSilentError as error:
             log.warning("Whether there is the tool %s is not known: %s", self.name, error)
         except ModulesError as error:
@@ -141,8 +141,10 @@ class ManagedTool:
 class Toolbox:
     """All tools of the session."""
 
-    def __init__(self, orders: Mapping[str, WebTool], place: ToolContext) -> None:
-        self._tools = {name: ManagedTool(name, order, place) for name, order in orders.items()}
+    def __init__(self, tools: Mapping[str, WebTool], context: ToolContext) -> None:
+        self._tools = {
+            name: ManagedTool(name, settings, context) for name, settings in tools.items()
+        }
 
     def __iter__(self) -> Any:
         return iter(self._tools.values())
@@ -162,8 +164,8 @@ def _card(tool: ManagedTool) -> dict[str, Any]:
     picture = base64.b64encode(tool.picture().encode()).decode()
     return {
         "name": tool.name,
-        "title": tool.order.title,
+        "title": tool.settings.title,
         "picture": f"data:image/svg+xml;base64,{picture}",
         "state": tool.state,
-        "is_open_to_node": tool.order.listens == "port" and not tool.order.has_own_network,
+        "is_open_to_node": tool.settings.listens == "port" and not tool.settings.has_own_network,
     }

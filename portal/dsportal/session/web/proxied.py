@@ -13,8 +13,8 @@ from tornado import web
 from tornado.httputil import HTTPServerRequest
 
 from dsportal import response_headers
+from dsportal.session.upstream.streamed import streamed
 from dsportal.session.web.confirmation import is_from_below
-from dsportal.session.web.streamed import streamed
 
 MODULES = ("jupyter_server_proxy.config", "jupyter_server_proxy.handlers", "jupyterhub.httpclient")
 """What the routes need: too slow to import before the server listens."""

@@ -255,7 +255,7 @@ def test_a_slow_one_neither(authenticator: Any, directory: StandIn) -> None:
 
 
 def test_without_a_reader_nothing_is_looked_up(authenticator: Any, directory: StandIn) -> None:
-    authenticator._reader = None
+    authenticator._lookup_account = None
     assert refresh(authenticator) is True
     assert directory.asked == []
 

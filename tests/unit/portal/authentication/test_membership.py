@@ -17,7 +17,7 @@ from tests.unit.portal.authentication.layouts import POSIX
 BASE = POSIX.group_base
 
 
-class Talk:
+class Connection:
     """Finds no more than the person's entry has told."""
 
     is_active_directory = False
@@ -29,8 +29,8 @@ class Talk:
 def groups_of(*told: str, nested_groups: bool = True) -> tuple[str, ...]:
     layout = replace(POSIX, nested_groups=nested_groups)
     person = Entry("uid=ada,ou=people,dc=example", {"memberof": [dn.encode() for dn in told]})
-    talk: Any = Talk()
-    return Membership(layout, logging.getLogger("test")).of(talk, person, "ada")
+    connection: Any = Connection()
+    return Membership(layout, logging.getLogger("test")).of(connection, person, "ada")
 
 
 @pytest.mark.parametrize(

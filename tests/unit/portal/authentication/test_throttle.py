@@ -68,6 +68,29 @@ def test_what_tells_nothing_of_the_password_costs_nothing(
     throttle.attempt(browser(), "ada", "ada")
 
 
+def test_a_login_that_succeeds_forgives_the_failures_before(throttle: LoginThrottle) -> None:
+    async def succeed() -> dict[str, Any]:
+        return {"name": "ada"}
+
+    tried(throttle, PAIR.free - 1, None)
+    asyncio.run(throttle.attempt(browser(), "ada", "ada").answer(succeed()))
+    tried(throttle, PAIR.free, None)
+
+
+def test_who_is_held_up_is_logged_once_a_second(caplog: pytest.LogCaptureFixture) -> None:
+    now = [0.0]
+    throttle = LoginThrottle(logging.getLogger("test"), now=lambda: now[0])
+    tried(throttle, PAIR.free, None)
+    caplog.clear()
+    for now[0] in (0.0, 0.5, 0.9, 1.0, 1.5):
+        with pytest.raises(HTTPError):
+            throttle.attempt(browser(), "ada", "ada")
+    assert [message.partition(": ")[0] for message in caplog.messages] == [
+        "Login of 'ada' from 192.0.2.7 held up for 3 s",
+        "Login of 'ada' from 192.0.2.7 held up for 2 s",
+    ]
+
+
 PAGE = Path(__file__).resolve().parents[4] / "docs/how-to/log-messages.md"
 # As fail2ban writes it out, but for names of hosts.
 HOST = r"(?:::f{4,6}:)?(?P<host>[\d.]+)"

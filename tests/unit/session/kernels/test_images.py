@@ -24,8 +24,10 @@ ANSWER = "portal-image kernel python3 3.11.2\nportal-image kernel R 4.2.2\nporta
 TOOLS = CatalogueImage("image-tools", "Tools", Path("/images/tools.sif"))
 
 
-def session_images(home: Path, entry: CatalogueImage | None = None, **orders: Any) -> SessionImages:
-    found = SessionImages(Containers(apptainer="/bin/false", **orders), home, Mounts())
+def session_images(
+    home: Path, entry: CatalogueImage | None = None, **settings: Any
+) -> SessionImages:
+    found = SessionImages(Containers(apptainer="/bin/false", **settings), home, Mounts())
     if entry is not None:
         found.catalogue = {entry.name: entry}
     return found

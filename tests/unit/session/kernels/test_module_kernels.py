@@ -36,19 +36,19 @@ def kernel(init: str, **changes: Any) -> Kernel:
     return Kernel(**{**given, "modules": ("pytorch/2.13",), **changes})
 
 
-def prepared(order: Kernel, init: str, tmp_path: Path) -> dict[str, Any]:
+def prepared(kernel: Kernel, init: str, tmp_path: Path) -> dict[str, Any]:
     async def prepare() -> dict[str, Any]:
         manager = AsyncKernelManager(
             kernel_name="pytorch",
             transport="ipc",
             connection_file=str(tmp_path / "kernel.json"),
-            kernel_spec_manager=SessionKernels(offered={"pytorch": spec(order, init)}),
+            kernel_spec_manager=SessionKernels(offered={"pytorch": spec(kernel, init)}),
         )
         provisioner = ModulesProvisioner(
             kernel_id="1",
             kernel_spec=manager.kernel_spec,
             parent=manager,
-            **spec(order, init)["metadata"]["kernel_provisioner"]["config"],
+            **spec(kernel, init)["metadata"]["kernel_provisioner"]["config"],
         )
         return await provisioner.pre_launch(env={"PATH": "/usr/bin:/bin", "KEPT": "yes"})
 
@@ -66,8 +66,8 @@ def test_the_kernel_is_the_interpreter_that_the_modules_bring(init: str, tmp_pat
 
 
 def test_a_kernel_may_need_no_module(tmp_path: Path) -> None:
-    order = Kernel(display_name="R", interpreter="/bin/true", language="R")
-    ready = prepared(order, "", tmp_path)
+    kernel = Kernel(display_name="R", interpreter="/bin/true", language="R")
+    ready = prepared(kernel, "", tmp_path)
     file = str(tmp_path / "kernel.json")
     program = ["/bin/true", "--slave", "--no-restore-data", "-e", "IRkernel::main()", "--args"]
     assert ready["cmd"] == [*program, file]

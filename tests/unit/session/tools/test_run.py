@@ -53,7 +53,7 @@ module() {
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> ToolContext:
+def context(tmp_path: Path) -> ToolContext:
     for name in ("home", "folder"):
         (tmp_path / name).mkdir(mode=0o700)
     (tmp_path / "init").write_text(MODULES)
@@ -68,74 +68,74 @@ def place(tmp_path: Path) -> ToolContext:
     )
 
 
-def server(place: ToolContext, *arguments: str, **keys: object) -> WebTool:
+def server(context: ToolContext, *arguments: str, **keys: object) -> WebTool:
     """Order the server from above."""
-    program = str(place.folder.parent / "server.py")
-    order = WebTool(title="Server", command=(sys.executable, "-I", program, *arguments))
-    return replace(order, **keys)  # type: ignore[arg-type]
+    program = str(context.folder.parent / "server.py")
+    settings = WebTool(title="Server", command=(sys.executable, "-I", program, *arguments))
+    return replace(settings, **keys)  # type: ignore[arg-type]
 
 
-def on_a_port(place: ToolContext, *, own_network: bool, **keys: object) -> WebTool:
-    return server(place, "{port}", listens="port", has_own_network=own_network, **keys)
+def on_a_port(context: ToolContext, *, own_network: bool, **keys: object) -> WebTool:
+    return server(context, "{port}", listens="port", has_own_network=own_network, **keys)
 
 
-def ask(place: ToolContext) -> str:
+def ask(context: ToolContext) -> str:
     """Ask the tool for a page, as the session's server does."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(10)
-        connection.connect(str(place.socket_of("tool")))
+        connection.connect(str(context.socket_of("tool")))
         connection.sendall(b"GET /page HTTP/1.0\r\n\r\n")
         return b"".join(iter(lambda: connection.recv(4096), b"")).decode()
 
 
-async def asked(order: WebTool, place: ToolContext) -> tuple[str, ToolRun]:
+async def asked(settings: WebTool, context: ToolContext) -> tuple[str, ToolRun]:
     """Start a tool, ask it for a page, stop it."""
-    run = ToolRun("tool", order, place)
+    run = ToolRun("tool", settings, context)
     await run.start()
     try:
-        return await asyncio.to_thread(ask, place), run
+        return await asyncio.to_thread(ask, context), run
     finally:
         await run.stop()
 
 
 @pytest.mark.parametrize("own_network", [False, True])
 def test_a_tool_listens_on_a_socket_in_the_users_folder(
-    place: ToolContext, own_network: bool
+    context: ToolContext, own_network: bool
 ) -> None:
-    order = server(place, "{unix_socket}", has_own_network=own_network)
-    answer, run = asyncio.run(asked(order, place))
+    settings = server(context, "{unix_socket}", has_own_network=own_network)
+    answer, run = asyncio.run(asked(settings, context))
     assert "GET /page HTTP/1.0" in answer
-    assert run.output.startswith(f"is told {place.folder}/tool-tool.sock")
+    assert run.output.startswith(f"is told {context.folder}/tool-tool.sock")
     assert not run.is_running
 
 
 @pytest.mark.parametrize("own_network", [False, True])
-def test_a_port_is_reached_through_a_socket(place: ToolContext, own_network: bool) -> None:
-    order = on_a_port(place, own_network=own_network)
-    assert "GET /page HTTP/1.0" in asyncio.run(asked(order, place))[0]
+def test_a_port_is_reached_through_a_socket(context: ToolContext, own_network: bool) -> None:
+    settings = on_a_port(context, own_network=own_network)
+    assert "GET /page HTTP/1.0" in asyncio.run(asked(settings, context))[0]
 
 
-def test_the_gates_socket_is_the_users_alone(place: ToolContext) -> None:
+def test_the_gates_socket_is_the_users_alone(context: ToolContext) -> None:
     async def mode() -> int:
-        run = ToolRun("tool", on_a_port(place, own_network=True), place)
+        run = ToolRun("tool", on_a_port(context, own_network=True), context)
         await run.start()
         try:
-            return place.socket_of("tool").stat().st_mode
+            return context.socket_of("tool").stat().st_mode
         finally:
             await run.stop()
 
     assert asyncio.run(mode()) & 0o077 == 0
 
 
-def test_a_port_in_a_network_of_its_own_is_not_the_nodes(place: ToolContext) -> None:
+def test_a_port_in_a_network_of_its_own_is_not_the_nodes(context: ToolContext) -> None:
     port = free_port()
 
     async def look(own_network: bool) -> tuple[str, set[int]]:
-        order = on_a_port(place, own_network=own_network, port=port)
-        run = ToolRun("tool", order, place)
+        settings = on_a_port(context, own_network=own_network, port=port)
+        run = ToolRun("tool", settings, context)
         await run.start()
         try:
-            return await asyncio.to_thread(ask, place), tool_gate.owners_of_port(port)
+            return await asyncio.to_thread(ask, context), tool_gate.owners_of_port(port)
         finally:
             await run.stop()
 
@@ -158,43 +158,43 @@ def somebody_elses(program: Path, port: int) -> Iterator[None]:
 
 
 @pytest.mark.root
-def test_the_program_of_another_user_is_not_taken_for_the_tool(place: ToolContext) -> None:
+def test_the_program_of_another_user_is_not_taken_for_the_tool(context: ToolContext) -> None:
     port = free_port()
-    order = WebTool(
+    settings = WebTool(
         title="Sleeper",
         command=("sleep", "60"),
         listens="port",
         port=port,
         start_timeout_seconds=1,
     )
-    with somebody_elses(place.folder.parent / "server.py", port):
+    with somebody_elses(context.folder.parent / "server.py", port):
         assert tool_gate.owners_of_port(port) == {65534}
         with pytest.raises(ToolError, match=words.silent("Sleeper", 1)):
-            asyncio.run(asked(order, place))
+            asyncio.run(asked(settings, context))
         with socket.create_connection(("127.0.0.1", port)) as connection:
             connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
             assert connection.recv(4) == b"HTTP"
 
 
-def test_a_tool_has_its_modules_its_variables_and_no_token(place: ToolContext) -> None:
-    order = server(place, "{unix_socket}", modules=("there",))
-    answer, _ = asyncio.run(asked(order, place))
+def test_a_tool_has_its_modules_its_variables_and_no_token(context: ToolContext) -> None:
+    settings = server(context, "{unix_socket}", modules=("there",))
+    answer, _ = asyncio.run(asked(settings, context))
     assert answer.endswith("of the module\nnot set")
-    with_variable = replace(order, environment={"SHOWN": "~/logs"})
-    answer, _ = asyncio.run(asked(with_variable, place))
-    assert answer.endswith(f"{place.home}/logs\nnot set")
+    with_variable = replace(settings, environment={"SHOWN": "~/logs"})
+    answer, _ = asyncio.run(asked(with_variable, context))
+    assert answer.endswith(f"{context.home}/logs\nnot set")
 
 
-def test_placeholders_say_where_browsers_see_it(place: ToolContext) -> None:
-    order = server(place, "{unix_socket}", "--prefix={base_url}/x", "~/a", "b~/c", "{other}")
-    _, run = asyncio.run(asked(order, place))
+def test_placeholders_say_where_browsers_see_it(context: ToolContext) -> None:
+    settings = server(context, "{unix_socket}", "--prefix={base_url}/x", "~/a", "b~/c", "{other}")
+    _, run = asyncio.run(asked(settings, context))
     argv = run.output.splitlines()[0].split()[3:]
-    assert argv == ["--prefix=/user/u/tools/tool/x", f"{place.home}/a", "b~/c", "{other}"]
+    assert argv == ["--prefix=/user/u/tools/tool/x", f"{context.home}/a", "b~/c", "{other}"]
 
 
-def test_whoever_wants_whole_paths_is_asked_for_one(place: ToolContext) -> None:
-    order = server(place, "{unix_socket}", absolute_url=True)
-    _, run = asyncio.run(asked(order, place))
+def test_whoever_wants_whole_paths_is_asked_for_one(context: ToolContext) -> None:
+    settings = server(context, "{unix_socket}", absolute_url=True)
+    _, run = asyncio.run(asked(settings, context))
     assert "GET /user/u/tools/tool/ HTTP/1.1" in run.output
 
 
@@ -222,17 +222,17 @@ def test_whoever_wants_whole_paths_is_asked_for_one(place: ToolContext) -> None:
     ],
 )
 def test_a_tool_that_does_not_start_says_why(
-    place: ToolContext, keys: dict[str, object], told: str
+    context: ToolContext, keys: dict[str, object], told: str
 ) -> None:
-    order = WebTool(title="Tool", **keys)  # type: ignore[arg-type]
+    settings = WebTool(title="Tool", **keys)  # type: ignore[arg-type]
     with pytest.raises(ToolError, match=told):
-        asyncio.run(asked(order, place))
+        asyncio.run(asked(settings, context))
 
 
-def test_the_end_of_the_output_is_kept(place: ToolContext) -> None:
+def test_the_end_of_the_output_is_kept(context: ToolContext) -> None:
     async def output() -> str:
         command = ("sh", "-c", "seq 1000; printf last; exit 1")
-        run = ToolRun("tool", WebTool(title="Tool", command=command), place)
+        run = ToolRun("tool", WebTool(title="Tool", command=command), context)
         with pytest.raises(ToolError):
             await run.start()
         return run.output
@@ -242,12 +242,12 @@ def test_the_end_of_the_output_is_kept(place: ToolContext) -> None:
     assert len(lines) == 40
 
 
-def test_a_letter_that_two_readings_share_is_whole(place: ToolContext) -> None:
+def test_a_letter_that_two_readings_share_is_whole(context: ToolContext) -> None:
     script = "print('x' * 4095 + 'é', flush=True); raise SystemExit(1)"
-    order = WebTool(title="Tool", command=(sys.executable, "-X", "utf8", "-c", script))
+    settings = WebTool(title="Tool", command=(sys.executable, "-X", "utf8", "-c", script))
 
     async def output() -> str:
-        run = ToolRun("tool", order, place)
+        run = ToolRun("tool", settings, context)
         with pytest.raises(ToolError):
             await run.start()
         return run.output
@@ -255,9 +255,9 @@ def test_a_letter_that_two_readings_share_is_whole(place: ToolContext) -> None:
     assert asyncio.run(output()).endswith("xé")
 
 
-def test_a_node_without_user_namespaces_is_told_of(place: ToolContext) -> None:
+def test_a_node_without_user_namespaces_is_told_of(context: ToolContext) -> None:
     job = tool_gate.job_as_json(
-        ["/usr/bin/true"], {}, own_network=True, port=5000, socket=place.socket_of("tool")
+        ["/usr/bin/true"], {}, own_network=True, port=5000, socket=context.socket_of("tool")
     )
     # Inside a first one, which allows no second.
     script = 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" -I "$1"'
@@ -282,14 +282,14 @@ def runs(command: str) -> bool:
     return found.returncode == 0
 
 
-def test_what_a_tool_has_started_ends_with_it(place: ToolContext) -> None:
+def test_what_a_tool_has_started_ends_with_it(context: ToolContext) -> None:
     child = f"sleep {os.getpid()}.25"
-    program = place.folder.parent / "server.py"
+    program = context.folder.parent / "server.py"
     script = f"{child} & exec {sys.executable} -I {program} $0"
-    order = WebTool(title="Tool", command=("sh", "-c", script, "{unix_socket}"))
+    settings = WebTool(title="Tool", command=("sh", "-c", script, "{unix_socket}"))
 
     async def start_and_stop() -> tuple[bool, bool]:
-        run = ToolRun("tool", order, place)
+        run = ToolRun("tool", settings, context)
         await run.start()
         before = runs(child)
         await run.stop()
@@ -298,11 +298,11 @@ def test_what_a_tool_has_started_ends_with_it(place: ToolContext) -> None:
     assert asyncio.run(start_and_stop()) == (True, False)
 
 
-def test_a_tool_ends_with_the_session(place: ToolContext) -> None:
+def test_a_tool_ends_with_the_session(context: ToolContext) -> None:
     """The process that started it is killed, and tells nobody."""
     command = f"/usr/bin/sleep {os.getpid()}.75"
     job = tool_gate.job_as_json(
-        command.split(), {}, own_network=True, port=5000, socket=place.socket_of("tool")
+        command.split(), {}, own_network=True, port=5000, socket=context.socket_of("tool")
     )
     session = (
         "import subprocess, sys\n"
@@ -318,7 +318,7 @@ def test_a_tool_ends_with_the_session(place: ToolContext) -> None:
 
 
 def test_a_program_on_a_mount_that_does_not_answer_holds_up_nobody(
-    place: ToolContext, monkeypatch: pytest.MonkeyPatch
+    context: ToolContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release = threading.Event()
 
@@ -328,12 +328,12 @@ def test_a_program_on_a_mount_that_does_not_answer_holds_up_nobody(
 
     monkeypatch.setattr(shutil, "which", which)
     monkeypatch.setattr(tool_run, "_ANSWER_SECONDS", 0.1)
-    order = server(place, "{unix_socket}", start_timeout_seconds=1)
+    settings = server(context, "{unix_socket}", start_timeout_seconds=1)
 
     async def use() -> None:
         # The threads that everybody shares are few.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
-        run = ToolRun("tool", order, place)
+        run = ToolRun("tool", settings, context)
         assert not await asyncio.wait_for(run.can_be_found(), 10)
         with pytest.raises(ToolError, match=words.silent("Server", 1)):
             await run.start()

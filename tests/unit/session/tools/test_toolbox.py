@@ -46,19 +46,19 @@ FAILS = WebTool(title="Failing <b>", command=("sh", "-c", "echo '<b>no licence';
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> ToolContext:
+def context(tmp_path: Path) -> ToolContext:
     (tmp_path / "init").write_text(MODULES)
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     return ToolContext(tmp_path, tmp_path, "/user/u/", str(tmp_path / "init"), environment)
 
 
 def with_tool(
-    order: WebTool, place: ToolContext, use: Callable[[ManagedTool], Awaitable[None]]
+    settings: WebTool, context: ToolContext, use: Callable[[ManagedTool], Awaitable[None]]
 ) -> None:
     """Use a tool, and stop it."""
 
     async def use_and_stop() -> None:
-        tool = ManagedTool("tool", order, place)
+        tool = ManagedTool("tool", settings, context)
         try:
             await use(tool)
         finally:
@@ -67,7 +67,7 @@ def with_tool(
     asyncio.run(use_and_stop())
 
 
-def test_a_tool_is_started_once_for_all_who_open_it(place: ToolContext) -> None:
+def test_a_tool_is_started_once_for_all_who_open_it(context: ToolContext) -> None:
     async def use(tool: ManagedTool) -> None:
         assert tool.state == "stopped"
         first = tool.start()
@@ -77,10 +77,10 @@ def test_a_tool_is_started_once_for_all_who_open_it(place: ToolContext) -> None:
         assert tool.state == "running"
         assert tool.start() is first
 
-    with_tool(RUNS, place, use)
+    with_tool(RUNS, context, use)
 
 
-def test_a_stopped_tool_can_be_started_again(place: ToolContext) -> None:
+def test_a_stopped_tool_can_be_started_again(context: ToolContext) -> None:
     async def use(tool: ManagedTool) -> None:
         await tool.start()
         await tool.stop()
@@ -89,12 +89,12 @@ def test_a_stopped_tool_can_be_started_again(place: ToolContext) -> None:
         await tool.start()
         assert tool.state == "running"
 
-    with_tool(RUNS, place, use)
+    with_tool(RUNS, context, use)
 
 
-def test_a_tool_that_ends_slowly_is_started_again_meanwhile(place: ToolContext) -> None:
+def test_a_tool_that_ends_slowly_is_started_again_meanwhile(context: ToolContext) -> None:
     slow = f"trap 'sleep 1; exit' TERM; {sys.executable} -I -c '{SERVER}' $0 & wait"
-    order = WebTool(title="Slow", command=("bash", "-c", slow, "{unix_socket}"))
+    settings = WebTool(title="Slow", command=("bash", "-c", slow, "{unix_socket}"))
 
     async def use(tool: ManagedTool) -> None:
         await tool.start()
@@ -103,12 +103,12 @@ def test_a_tool_that_ends_slowly_is_started_again_meanwhile(place: ToolContext) 
         await tool.start()
         await stopping
         assert tool.state == "running"
-        assert place.socket_of("tool").exists()
+        assert context.socket_of("tool").exists()
 
-    with_tool(order, place, use)
+    with_tool(settings, context, use)
 
 
-def test_a_tool_is_stopped_while_it_starts(place: ToolContext) -> None:
+def test_a_tool_is_stopped_while_it_starts(context: ToolContext) -> None:
     async def use(tool: ManagedTool) -> None:
         tool.start()
         await asyncio.sleep(0)
@@ -120,23 +120,23 @@ def test_a_tool_is_stopped_while_it_starts(place: ToolContext) -> None:
         await tool.stop()
         assert await opened == failure
 
-    with_tool(WebTool(title="Sleeper", command=("sleep", "60")), place, use)
+    with_tool(WebTool(title="Sleeper", command=("sleep", "60")), context, use)
 
 
-def test_a_failure_is_told_once_and_then_it_is_tried_again(place: ToolContext) -> None:
+def test_a_failure_is_told_once_and_then_it_is_tried_again(context: ToolContext) -> None:
     async def use(tool: ManagedTool) -> None:
         failure = Failure(words.ended("Failing <b>", 3), "<b>no licence")
         assert await tool_pages.started(tool) == failure
         assert await tool.take_failure() is None
         assert await tool_pages.started(tool) == failure
 
-    with_tool(FAILS, place, use)
+    with_tool(FAILS, context, use)
 
 
-def test_a_tool_that_ends_later_is_a_failure_too(place: ToolContext) -> None:
+def test_a_tool_that_ends_later_is_a_failure_too(context: ToolContext) -> None:
     def end_it(tool: ManagedTool) -> None:
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.connect(str(place.socket_of("tool")))
+            connection.connect(str(context.socket_of("tool")))
             connection.sendall(b"GET /end HTTP/1.0\r\n\r\n")
         until(lambda: tool.state == "stopped", seconds=20, what="the tool has ended")
 
@@ -151,7 +151,7 @@ def test_a_tool_that_ends_later_is_a_failure_too(place: ToolContext) -> None:
     twice = "server.handle_request()\nserver.handle_request()\nsys.exit(4)\n"
     code = SERVER.replace("server.serve_forever()", twice)
     command = (sys.executable, "-I", "-c", code, "{unix_socket}")
-    with_tool(replace(RUNS, command=command), place, use)
+    with_tool(replace(RUNS, command=command), context, use)
 
 
 class Pages(web.RequestHandler):
@@ -184,7 +184,7 @@ async def visited(
 
 
 def test_who_waits_long_is_shown_that_it_starts(
-    place: ToolContext, monkeypatch: pytest.MonkeyPatch
+    context: ToolContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tool_pages, "_PATIENCE_SECONDS", 2.0)
 
@@ -196,11 +196,11 @@ def test_who_waits_long_is_shown_that_it_starts(
         assert b"a word</pre>" in answer.body
 
     command = ("sh", "-c", "echo a word; exec sleep 60")
-    with_tool(WebTool(title="Sleeper", command=command), place, use)
+    with_tool(WebTool(title="Sleeper", command=command), context, use)
 
 
 def test_who_opens_a_tool_starts_it_and_sees_its_page(
-    place: ToolContext, monkeypatch: pytest.MonkeyPatch
+    context: ToolContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tool_pages, "_PATIENCE_SECONDS", 30.0)
 
@@ -211,10 +211,10 @@ def test_who_opens_a_tool_starts_it_and_sees_its_page(
         assert tool.state == "running"
         assert (await visited(tool, Accept="*/*")).body == b"the tool's own page"
 
-    with_tool(RUNS, place, use)
+    with_tool(RUNS, context, use)
 
 
-def test_who_comes_by_a_link_of_another_page_is_asked_first(place: ToolContext) -> None:
+def test_who_comes_by_a_link_of_another_page_is_asked_first(context: ToolContext) -> None:
     uses = []
 
     async def use(tool: ManagedTool) -> None:
@@ -227,13 +227,13 @@ def test_who_comes_by_a_link_of_another_page_is_asked_first(place: ToolContext) 
         answer = await visited(tool, lambda: uses.append("running"), Sec_Fetch_Site="cross-site")
         assert answer.body == b"the tool's own page"
 
-    with_tool(RUNS, place, use)
+    with_tool(RUNS, context, use)
     # Nor is it a sign that somebody works.
     assert uses == []
 
 
 def test_a_failure_has_a_page_that_stays(
-    place: ToolContext, monkeypatch: pytest.MonkeyPatch
+    context: ToolContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tool_pages, "_PATIENCE_SECONDS", 30.0)
 
@@ -242,12 +242,12 @@ def test_a_failure_has_a_page_that_stays(
         assert (answer.code, answer.headers.get("Refresh")) == (502, None)
         assert b"with exit code 3" in answer.body
 
-    with_tool(FAILS, place, use)
+    with_tool(FAILS, context, use)
 
 
-def test_the_page_of_a_failure_has_its_words_and_a_way_on(place: ToolContext) -> None:
+def test_the_page_of_a_failure_has_its_words_and_a_way_on(context: ToolContext) -> None:
     page = tool_pages.page(
-        ManagedTool("tool", FAILS, place), Failure("No <b>luck.", "<b>no licence")
+        ManagedTool("tool", FAILS, context), Failure("No <b>luck.", "<b>no licence")
     )
     assert "<h1>Failing &lt;b&gt; is not running</h1>" in page
     assert "No &lt;b&gt;luck." in page
@@ -255,8 +255,8 @@ def test_the_page_of_a_failure_has_its_words_and_a_way_on(place: ToolContext) ->
     assert '<a href="/user/u/tools/tool/">Try Again</a>' in page
 
 
-def test_a_card_is_there_where_the_modules_or_the_program_are(place: ToolContext) -> None:
-    orders = {
+def test_a_card_is_there_where_the_modules_or_the_program_are(context: ToolContext) -> None:
+    tools = {
         "no-modules": RUNS,
         "there": replace(RUNS, modules=("there",), title="There"),
         "missing": replace(RUNS, modules=("missing",)),
@@ -266,8 +266,8 @@ def test_a_card_is_there_where_the_modules_or_the_program_are(place: ToolContext
             RUNS, command=("program",), environment={"PATH": "~"}, title="On own path"
         ),
     }
-    (place.home / "program").touch(0o755)
-    toolbox = Toolbox(orders, place)
+    (context.home / "program").touch(0o755)
+    toolbox = Toolbox(tools, context)
     asyncio.run(toolbox.cards())
     cards = asyncio.run(toolbox.cards())
     assert [(card["name"], card["title"]) for card in cards] == [
@@ -277,7 +277,7 @@ def test_a_card_is_there_where_the_modules_or_the_program_are(place: ToolContext
         ("on-own-path", "On own path"),
     ]
     # Not at every look.
-    assert (place.home / "asked").read_text() == "there\n"
+    assert (context.home / "asked").read_text() == "there\n"
 
 
 @pytest.mark.parametrize(
@@ -285,24 +285,25 @@ def test_a_card_is_there_where_the_modules_or_the_program_are(place: ToolContext
     [("unix_socket", False, False), ("port", True, False), ("port", False, True)],
 )
 def test_a_card_says_that_others_reach_the_port(
-    place: ToolContext, listens: str, has_own_network: bool, is_open: bool
+    context: ToolContext, listens: str, has_own_network: bool, is_open: bool
 ) -> None:
-    order = replace(RUNS, listens=listens, has_own_network=has_own_network)
-    (card,) = asyncio.run(Toolbox({"tool": order}, place).cards())
+    settings = replace(RUNS, listens=listens, has_own_network=has_own_network)
+    (card,) = asyncio.run(Toolbox({"tool": settings}, context).cards())
     assert card["is_open_to_node"] is is_open
 
 
-def test_a_card_has_the_sites_picture_or_ours(place: ToolContext, tmp_path: Path) -> None:
+def test_a_card_has_the_sites_picture_or_ours(context: ToolContext, tmp_path: Path) -> None:
     site = tmp_path / "site.svg"
     site.write_text("<svg>of the site</svg>")
     assert (
-        ManagedTool("t", replace(RUNS, icon=str(site)), place).picture() == "<svg>of the site</svg>"
+        ManagedTool("t", replace(RUNS, icon=str(site)), context).picture()
+        == "<svg>of the site</svg>"
     )
-    ours = ManagedTool("t", RUNS, place).picture()
+    ours = ManagedTool("t", RUNS, context).picture()
     assert ours.startswith("<svg")
-    assert ManagedTool("t", replace(RUNS, icon="/no/such.svg"), place).picture() == ours
+    assert ManagedTool("t", replace(RUNS, icon="/no/such.svg"), context).picture() == ours
     # Those that the deployment has can be told apart.
-    known = [ManagedTool(name, RUNS, place).picture() for name in ("vscode", "mlflow", "digits")]
+    known = [ManagedTool(name, RUNS, context).picture() for name in ("vscode", "mlflow", "digits")]
     assert len({ours, *known}) == 4
     assert all(picture.startswith("<svg") for picture in known)
 
@@ -338,10 +339,10 @@ signal.signal(signal.SIGTERM, leave)
 """
 
 
-def test_a_tool_that_is_opened_while_it_ends_keeps_its_socket(place: ToolContext) -> None:
+def test_a_tool_that_is_opened_while_it_ends_keeps_its_socket(context: ToolContext) -> None:
     first, rest = SERVER.strip().split("\n", 1)
     program = f"{first}{LEAVES_SLOWLY}{rest}"
-    order = replace(RUNS, command=(sys.executable, "-I", "-c", program, "{unix_socket}"))
+    settings = replace(RUNS, command=(sys.executable, "-I", "-c", program, "{unix_socket}"))
 
     async def use(tool: ManagedTool) -> None:
         await tool.start()
@@ -351,6 +352,6 @@ def test_a_tool_that_is_opened_while_it_ends_keeps_its_socket(place: ToolContext
         await stopping
         assert tool.state == "running"
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.connect(str(place.socket_of("tool")))
+            connection.connect(str(context.socket_of("tool")))
 
-    with_tool(order, place, use)
+    with_tool(settings, context, use)

@@ -5,7 +5,7 @@ import type { ITexts } from './time';
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
 /** What the session's server knows of a storage: portal/dsportal/session/files/quota.py. Sizes are bytes. */
-export interface IUse {
+export interface IStorageUse {
   mount: string;
   kind: string;
   size: number;
@@ -15,7 +15,7 @@ export interface IUse {
 }
 
 /** A storage, with its name. */
-export interface IStorage extends IUse {
+export interface IStorage extends IStorageUse {
   /** A link's name in the home, empty for the home itself. */
   name: string;
 }
@@ -42,7 +42,7 @@ export function fullness(storage: IStorage): number {
 }
 
 /** Say how full a storage is: `isilon: 1.2 TiB of 2.0 TiB used`. */
-export function summary(storage: IStorage, texts: ITexts): string {
+export function storageSummary(storage: IStorage, texts: ITexts): string {
   const name = storage.name || texts.__('Home');
   const [used, size] = [bytes(storage.used), bytes(storage.used + storage.free)];
   return storage.is_quota

@@ -5,7 +5,7 @@ import { ServerConnection } from '@jupyterlab/services';
 
 import type { IBoard } from '../launcher/tensorboards';
 import type { ITemplate } from '../launcher/template_list';
-import type { IUse } from '../usage/data';
+import type { ISessionUse } from '../usage/data';
 
 /** Moments are seconds since 1970. */
 export interface IReading {
@@ -97,7 +97,7 @@ export function copyTemplate(
 }
 
 /** Ask what the session used, after sample number `since`. */
-export function readUse(settings: ServerConnection.ISettings, since: number): Promise<IUse> {
+export function readUse(settings: ServerConnection.ISettings, since: number): Promise<ISessionUse> {
   return request(settings, `portal/use?since=${since}`, {});
 }
 

@@ -6,9 +6,9 @@ import { ILauncher } from '@jupyterlab/launcher';
 import { ITranslator } from '@jupyterlab/translation';
 import { LabIcon } from '@jupyterlab/ui-components';
 
-import { STYLE } from './style';
+import { ENVIRONMENTS_STYLE } from './style';
 import { EnvironmentsView } from './view';
-import { commandLabels } from './words';
+import { environmentsCommandLabels } from './words';
 import { addStyle } from '../common/elements';
 
 const OPEN = 'data-scientist-portal:environments';
@@ -36,9 +36,9 @@ export const environments: JupyterFrontEndPlugin<void> = {
     palette: ICommandPalette | null
   ): void => {
     const texts = translator.load('data_scientist_portal');
-    const labels = commandLabels(texts);
+    const labels = environmentsCommandLabels(texts);
     let tab: MainAreaWidget<EnvironmentsView> | null = null;
-    addStyle(STYLE);
+    addStyle(ENVIRONMENTS_STYLE);
     app.commands.addCommand(OPEN, {
       label: labels.label,
       caption: labels.caption,

@@ -3,7 +3,7 @@
 
 import type { ServerConnection } from '@jupyterlab/services';
 
-import type { IUse } from '../common/bytes';
+import type { IStorageUse } from '../common/bytes';
 import { request } from '../common/server';
 
 /** One that is being made or removed, or was. */
@@ -35,18 +35,18 @@ export interface IBase {
 }
 
 /** Where environments can lie. */
-export interface IFolder {
+export interface IEnvironmentFolder {
   name: string;
   path: string;
   /** `null`: not known. */
-  storage: IUse | null;
+  storage: IStorageUse | null;
   /** Why nothing there can be used now, or empty. */
   trouble: string;
 }
 
 /** All that the page shows. */
 export interface IEnvironments {
-  folders: IFolder[];
+  folders: IEnvironmentFolder[];
   environments: IOwnEnvironment[];
   bases: IBase[];
   /** Whether conda can make them. */

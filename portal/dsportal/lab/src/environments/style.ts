@@ -1,6 +1,6 @@
 // What the user's environments look like, with JupyterLab's own colours.
 
-export const STYLE = `
+export const ENVIRONMENTS_STYLE = `
 .portal-Environments { box-sizing: border-box; height: 100%; overflow-y: auto; padding: 16px 20px;
   background: var(--jp-layout-color1); color: var(--jp-ui-font-color1);
   font-size: var(--jp-ui-font-size1); }

@@ -12,8 +12,8 @@ import {
   readEnvironments,
   removeEnvironment,
   stopTask,
+  type IEnvironmentFolder,
   type IEnvironments,
-  type IFolder,
   type IOwnEnvironment,
   type ITask
 } from './server';
@@ -234,7 +234,7 @@ export class EnvironmentsView extends Widget {
     }
   }
 
-  private _offerFolders(folders: IFolder[]): void {
+  private _offerFolders(folders: IEnvironmentFolder[]): void {
     const names = folders.filter(folder => !folder.trouble).map(folder => folder.name);
     const offered = Array.from(this._in.options, option => option.value);
     if (names.join() === offered.join()) {

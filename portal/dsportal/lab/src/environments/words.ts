@@ -1,14 +1,14 @@
 // What the tab of the user's own environments says, and the command that opens it.
 
-import type { IFolder, IOwnEnvironment, ITask } from './server';
-import { bytes, summary } from '../common/bytes';
+import type { IEnvironmentFolder, IOwnEnvironment, ITask } from './server';
+import { bytes, storageSummary } from '../common/bytes';
 import type { ITexts } from '../common/time';
 
 /** What the empty field for packages shows. */
 export const PACKAGES_EXAMPLE = 'einops kornia==0.8.2';
 
 /** What the command says; `label` is the title of its tab too. */
-export function commandLabels(texts: ITexts) {
+export function environmentsCommandLabels(texts: ITexts) {
   return {
     label: texts.__('My Environments'),
     caption: texts.__('Install packages of your own, as a kernel and for jobs')
@@ -44,17 +44,17 @@ export function formLabels(texts: ITexts) {
 }
 
 /** Name a folder, and say where it is. */
-export function folderLabel(folder: IFolder): string {
+export function folderLabel(folder: IEnvironmentFolder): string {
   return `${folder.name} (${folder.path})`;
 }
 
 /** Say how full the storage of a folder is, or why it cannot be used: `home: 1.2 GiB of … used · /home/ann/…`. */
-export function folderText(folder: IFolder, texts: ITexts): string {
+export function folderText(folder: IEnvironmentFolder, texts: ITexts): string {
   const { name, storage, trouble } = folder;
   if (trouble) {
     return texts.__('%1: %2', name, trouble);
   }
-  const use = storage ? summary({ ...storage, name }, texts) : name;
+  const use = storage ? storageSummary({ ...storage, name }, texts) : name;
   return `${use} · ${folder.path}`;
 }
 

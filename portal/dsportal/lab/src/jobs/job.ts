@@ -72,6 +72,6 @@ export function open(jobs: readonly IJob[]): IJob[] {
 }
 
 /** Jobs that ended, the last one first. */
-export function ended(jobs: readonly IJob[]): IJob[] {
+export function endedJobs(jobs: readonly IJob[]): IJob[] {
   return jobs.filter(job => job.is_over).sort((a, b) => (b.ends ?? 0) - (a.ends ?? 0));
 }

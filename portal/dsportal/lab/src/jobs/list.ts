@@ -6,16 +6,16 @@ import type { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 
 import { element } from '../common/elements';
-import { byJob, ended, hasStarted, lookOf, open } from './job';
+import { byJob, endedJobs, hasStarted, lookOf, open } from './job';
 import type { IFree, IJob } from './job';
 import { bar, button } from './style';
 import type { IJobs } from './server';
 import {
   cancelButtonLabel,
   freeText,
+  jobsPanelLabels,
   logButtonLabel,
   nameOf,
-  panelLabels,
   placeOf,
   reasonOf,
   rowLabels,
@@ -38,7 +38,7 @@ export class JobList extends Widget {
     private _actions: IActions
   ) {
     super();
-    const labels = panelLabels(_texts);
+    const labels = jobsPanelLabels(_texts);
     this.addClass('portal-Slurm');
     this.node.setAttribute('role', 'region');
     this.node.setAttribute('aria-label', labels.region);
@@ -64,12 +64,12 @@ export class JobList extends Widget {
 
   /** Show what is known. */
   present(told: IJobs): void {
-    const [running, over] = [open(told.jobs), ended(told.jobs)];
+    const [running, over] = [open(told.jobs), endedJobs(told.jobs)];
     this._rows = byJob(told.jobs, this._rows, () => new JobRow(this._texts, this._actions));
     this._present(this._open, running, told);
     this._present(this._ended, over, told);
     this._none.hidden = running.length > 0;
-    this._none.textContent = panelLabels(this._texts).none;
+    this._none.textContent = jobsPanelLabels(this._texts).none;
     this._endedTitle.hidden = over.length === 0;
     this._presentFree(told.free);
     this._say(staleness(told, this._texts));

@@ -8,7 +8,7 @@ import { Widget } from '@lumino/widgets';
 import { element } from '../common/elements';
 import { button } from './style';
 import { readLog, type IPiece } from './server';
-import { LogText, matchAt, places } from './log_text';
+import { LogText, matchAt, matchPositions } from './log_text';
 import {
   logFile,
   logLabels,
@@ -224,7 +224,7 @@ export class JobLog extends Widget {
   private _find(step: number, isQuiet = false): void {
     const sought = this._sought.value;
     const parts = [...this._text.children].map(part => part.firstChild as Text | null);
-    const found = parts.map(text => places(text?.data ?? '', sought));
+    const found = parts.map(text => matchPositions(text?.data ?? '', sought));
     const count = found.reduce((sum, those) => sum + those.length, 0);
     const texts = this._texts;
     CSS.highlights?.delete('portal-found');

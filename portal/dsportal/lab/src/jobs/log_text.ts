@@ -36,8 +36,8 @@ function newest(line: string): string {
   return last < 0 ? line : line.slice(last);
 }
 
-/** Where a text is, in lines of small letters: the places of all that fit. */
-export function places(text: string, sought: string): number[] {
+/** Where a text is, in lines of small letters: the positions of all matches. */
+export function matchPositions(text: string, sought: string): number[] {
   const found: number[] = [];
   const [where, what] = [text.toLowerCase(), sought.toLowerCase()];
   for (let at = what ? where.indexOf(what) : -1; at >= 0; at = where.indexOf(what, at + 1)) {
@@ -46,7 +46,7 @@ export function places(text: string, sought: string): number[] {
   return found;
 }
 
-/** In which of several texts a match is, and where in it; `found`: the places in each of them. */
+/** In which of several texts a match is, and where in it; `found`: the positions in each of them. */
 export function matchAt(found: readonly number[][], match: number): [number, number] {
   let text = 0;
   while (match >= found[text]!.length) {

@@ -26,16 +26,16 @@ import {
   cancelLabels,
   cancelLoss,
   cancelQuestion,
-  commandLabels,
   endOf,
   endOfMany,
+  jobsCommandLabels,
+  jobsPanelLabels,
   logCaption,
   logTitle,
   logTitleOf,
   notCancelled,
   notResponding,
   openLogLabel,
-  panelLabels,
   showJobsLabel
 } from './words';
 import { wordsOf } from '../common/server';
@@ -68,7 +68,7 @@ export const jobs: JupyterFrontEndPlugin<void> = {
     notifier: INotifier | null
   ): void => {
     const texts = translator.load('data_scientist_portal');
-    const labels = commandLabels(texts);
+    const labels = jobsCommandLabels(texts);
     addStyle(JOB_STYLE);
     const logs = new WidgetTracker<MainAreaWidget<JobLog>>({ namespace: 'portal-job-logs' });
     const panel = makePanel(app, texts, notifier);
@@ -133,8 +133,8 @@ function makePanel(
   );
   panel.id = PANEL;
   panel.title.icon = slurmIcon;
-  panel.title.caption = panelLabels(texts).tab;
-  panel.node.setAttribute('aria-label', panelLabels(texts).tab);
+  panel.title.caption = jobsPanelLabels(texts).tab;
+  panel.node.setAttribute('aria-label', jobsPanelLabels(texts).tab);
   const poll = new Poll({
     name: 'data-scientist-portal:jobs',
     frequency: { interval: READ_MILLISECONDS, backoff: true, max: 12 * READ_MILLISECONDS },

@@ -9,7 +9,7 @@ import type { IJobs, IPiece } from './server';
 const DAY_SECONDS = 86_400;
 
 /** What the commands say. */
-export function commandLabels(texts: ITexts) {
+export function jobsCommandLabels(texts: ITexts) {
   return {
     show: texts.__('Show My Jobs'),
     showCaption: texts.__('Jobs in Slurm, their logs, and which GPUs are free'),
@@ -21,7 +21,7 @@ export function commandLabels(texts: ITexts) {
 }
 
 /** What the panel says whatever jobs there are. */
-export function panelLabels(texts: ITexts) {
+export function jobsPanelLabels(texts: ITexts) {
   return {
     tab: texts.__('Slurm: my jobs'),
     region: texts.__('Slurm'),

@@ -10,7 +10,7 @@ import type { Widget } from '@lumino/widgets';
 
 import { addStyle } from '../common/elements';
 import { readLook } from '../look/look';
-import { Welcome, type IFolder } from './welcome_view';
+import { Welcome, type IHomeFolder } from './welcome_view';
 import { welcomeLabels } from './words';
 
 const PLUGIN = 'data-scientist-portal:welcome';
@@ -39,7 +39,7 @@ export const welcome: JupyterFrontEndPlugin<void> = {
     const labels = welcomeLabels(texts);
     addStyle(LAUNCHER_STYLE);
     const settings = await registry.load(PLUGIN);
-    const folders = JSON.parse(PageConfig.getOption('portalFolders') || '[]') as IFolder[];
+    const folders = JSON.parse(PageConfig.getOption('portalFolders') || '[]') as IHomeFolder[];
     const isShown = (): boolean => settings.get(SHOWN).composite === true;
     const make = (): Welcome =>
       new Welcome({

@@ -1,6 +1,6 @@
 // How the welcome looks, in JupyterLab's own colours.
 
-export const STYLE = `
+export const WELCOME_STYLE = `
 .portal-welcome {
   overflow-y: auto; background: var(--jp-layout-color1); color: var(--jp-ui-font-color1);
   border-bottom: 1px solid var(--jp-border-color2); font-size: var(--jp-ui-font-size1); line-height: 1.5;

@@ -7,11 +7,11 @@ import { type Message, MessageLoop } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 
 import { element } from '../common/elements';
-import { STYLE } from './welcome_style';
+import { WELCOME_STYLE } from './welcome_style';
 import { folderNote, greeting, openFolderLabel, stepLabels, welcomeLabels } from './words';
 
 /** A folder of the home that the portal put there: portal/dsportal/session/page/look.py. */
-export interface IFolder {
+export interface IHomeFolder {
   name: string;
   target: string;
   note: string;
@@ -20,7 +20,7 @@ export interface IFolder {
 
 interface IOptions {
   title: string;
-  folders: IFolder[];
+  folders: IHomeFolder[];
   commands: CommandRegistry;
   texts: TranslationBundle;
   dismiss: () => void;
@@ -33,7 +33,7 @@ export class Welcome extends Widget {
     this.addClass('portal-welcome');
     this.node.setAttribute('aria-label', welcomeLabels(_given.texts).title);
     const style = document.createElement('style');
-    style.textContent = STYLE;
+    style.textContent = WELCOME_STYLE;
     this._inner.className = 'portal-welcome-inner';
     this._inner.append(this._head(), this._folders(), this._steps());
     this.node.append(style, this._inner);

@@ -5,7 +5,7 @@ import type { ISettingRegistry } from '@jupyterlab/settingregistry';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { Token } from '@lumino/coreutils';
 
-import { notAllowed, offer, offerLabels, ranFor } from './words';
+import { notAllowed, permissionPrompt, permissionPromptLabels, ranFor } from './words';
 
 const ENABLED = 'enabled';
 const SECONDS = 'seconds';
@@ -82,8 +82,8 @@ export class Notifier implements INotifier {
       return;
     }
     this._isOffered = true;
-    const labels = offerLabels(this._texts);
-    Toast.info(offer(this._texts), {
+    const labels = permissionPromptLabels(this._texts);
+    Toast.info(permissionPrompt(this._texts), {
       autoClose: false,
       actions: [
         {

@@ -9,7 +9,7 @@ import { ITranslator } from '@jupyterlab/translation';
 
 import { INotifier, Notifier } from './notifier';
 import { Stopwatch } from './stopwatch';
-import { cellEnded, commandLabels } from './words';
+import { cellEnded, notifyCommandLabels } from './words';
 
 const PLUGIN = 'data-scientist-portal:notify';
 const NOTIFY = 'data-scientist-portal:notify';
@@ -30,7 +30,7 @@ export const notify: JupyterFrontEndPlugin<INotifier> = {
     palette: ICommandPalette | null
   ): Promise<INotifier> => {
     const texts = translator.load('data_scientist_portal');
-    const labels = commandLabels(texts);
+    const labels = notifyCommandLabels(texts);
     const settings = await registry.load(PLUGIN);
     const notifier = new Notifier(settings, texts);
     app.commands.addCommand(NOTIFY, {

@@ -4,7 +4,7 @@
 import { span, type ITexts } from '../common/time';
 
 /** What the command says. */
-export function commandLabels(texts: ITexts) {
+export function notifyCommandLabels(texts: ITexts) {
   return {
     label: texts.__('Notify Me When Long Work Ends'),
     caption: texts.__('Show a browser notification, unless JupyterLab is in front'),
@@ -12,8 +12,8 @@ export function commandLabels(texts: ITexts) {
   };
 }
 
-/** What the buttons of the offer say. */
-export function offerLabels(texts: ITexts) {
+/** What the buttons of the prompt say. */
+export function permissionPromptLabels(texts: ITexts) {
   return {
     accept: texts.__('Notify Me'),
     decline: texts.__('No, Thanks')
@@ -21,7 +21,7 @@ export function offerLabels(texts: ITexts) {
 }
 
 /** Offer to notify. */
-export function offer(texts: ITexts): string {
+export function permissionPrompt(texts: ITexts): string {
   return texts.__('Do you want to be notified when long work ends while you are elsewhere?');
 }
 

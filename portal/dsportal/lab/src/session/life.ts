@@ -19,7 +19,7 @@ import { changedPaths, currentPath, savedAt } from '../common/documents';
 import { addStyle, element } from '../common/elements';
 import { fallSilent, read } from '../common/server';
 import { againUrl, askHub, type IFate, type IHub } from './fate';
-import { ended, notReached, saved, startingAgain } from './words';
+import { notReached, saved, sessionEnded, startingAgain } from './words';
 
 const AGAIN_MILLISECONDS = 2_000;
 /** Until somebody has logged in in another tab, which may be tomorrow. */
@@ -215,7 +215,7 @@ class SessionLife implements ISessionLife {
     const texts = this._texts;
     const body = new Widget();
     const lines = [
-      ended(fate.ended, fate.why, texts),
+      sessionEnded(fate.ended, fate.why, texts),
       saved(this._open.changed(), this._open.savedAt(), texts)
     ];
     body.node.append(...lines.filter(Boolean).map(line => element('p', '', line)));

@@ -66,7 +66,7 @@ export function notExtendable(reason: string | undefined, texts: ITexts): string
 }
 
 /** Say how a session ended; `moment` is `null` and `why` empty where nobody knows. */
-export function ended(moment: number | null, why: string, texts: ITexts): string {
+export function sessionEnded(moment: number | null, why: string, texts: ITexts): string {
   if (moment === null) {
     return texts.__('It is no longer running.');
   }

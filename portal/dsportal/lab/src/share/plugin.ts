@@ -10,8 +10,8 @@ import { ITranslator } from '@jupyterlab/translation';
 import { LabIcon } from '@jupyterlab/ui-components';
 
 import { addStyle } from '../common/elements';
-import { ShareDialog, ShareView, STYLE } from './view';
-import { commandLabels, dialogLabels, dialogTitle } from './words';
+import { SHARE_STYLE, ShareDialog, ShareView } from './view';
+import { dialogLabels, dialogTitle, shareCommandLabels } from './words';
 
 const SHARE = 'data-scientist-portal:share';
 
@@ -25,7 +25,7 @@ const icon = new LabIcon({
 });
 
 /** Sharing, in JupyterLab; not there where the site has it off. */
-export const share: JupyterFrontEndPlugin<void> = {
+export const sharing: JupyterFrontEndPlugin<void> = {
   id: 'data-scientist-portal:share',
   description: 'Shares a notebook with others of the cluster, read-only.',
   autoStart: true,
@@ -50,7 +50,7 @@ export const share: JupyterFrontEndPlugin<void> = {
       return;
     }
     const texts = translator.load('data_scientist_portal');
-    const labels = commandLabels(texts);
+    const labels = shareCommandLabels(texts);
     const host = paths.urls.hubHost || window.location.origin;
     const hub = `${host}${URLExt.join(paths.urls.hubPrefix ?? '/hub/', 'user-redirect')}/`;
     const selected = (): string[] =>
@@ -61,7 +61,7 @@ export const share: JupyterFrontEndPlugin<void> = {
       const open = notebooks.currentWidget?.context.path;
       return isPalette ? (open ? [open] : []) : selected();
     };
-    addStyle(STYLE);
+    addStyle(SHARE_STYLE);
     app.commands.addCommand(SHARE, {
       label: labels.label,
       caption: labels.caption,

@@ -35,7 +35,7 @@ export function readShares(settings: ServerConnection.ISettings): Promise<IShare
 }
 
 /** Share a notebook; fails with the server's words. */
-export function share(
+export function shareNotebook(
   settings: ServerConnection.ISettings,
   path: string,
   audience: IAudience

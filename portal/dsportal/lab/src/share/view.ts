@@ -6,7 +6,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { Widget } from '@lumino/widgets';
 
 import { namesIn, namesOf } from './audience';
-import { readShares, share, stopSharing, type IAudience, type IShare } from './server';
+import { readShares, shareNotebook, stopSharing, type IAudience, type IShare } from './server';
 import {
   anyone,
   asOf,
@@ -24,7 +24,7 @@ import { wordsOf } from '../common/server';
 const PEOPLE = 'people:';
 const LINK = 'link:';
 
-export const STYLE = `
+export const SHARE_STYLE = `
 .portal-Share { width: min(34rem, 80vw); }
 .portal-Share p { margin: 0 0 8px; }
 .portal-Share label { display: block; margin: 8px 0 2px; font-weight: 600; }
@@ -143,7 +143,7 @@ export class ShareView extends Widget {
   }
 
   private async _share(): Promise<void> {
-    const made = await share(this._settings, this._path, this._chosen());
+    const made = await shareNotebook(this._settings, this._path, this._chosen());
     this._names.value = '';
     await this._refresh();
     await this._copy(made);

@@ -3,7 +3,7 @@
 import type { ITexts } from '../common/time';
 
 /** What the command says. */
-export function commandLabels(texts: ITexts) {
+export function shareCommandLabels(texts: ITexts) {
   return {
     label: texts.__('Share…'),
     caption: texts.__('Let other users of the cluster read this notebook'),

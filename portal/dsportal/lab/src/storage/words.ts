@@ -1,6 +1,6 @@
 // What is said of the storage: how full it is, what is wrong with it, and the download of a folder.
 
-import { summary, type IStorage } from '../common/bytes';
+import { storageSummary, type IStorage } from '../common/bytes';
 import { when, type ITexts } from '../common/time';
 import type { ITrouble } from './trouble';
 
@@ -19,7 +19,7 @@ export function lineLabel(texts: ITexts): string {
 
 /** Say how full a storage is, and whether that is nearly all. */
 export function lineText(storage: IStorage, isNearlyFull: boolean, texts: ITexts): string {
-  const words = summary(storage, texts);
+  const words = storageSummary(storage, texts);
   return isNearlyFull ? texts.__('%1, nearly full', words) : words;
 }
 
@@ -31,7 +31,7 @@ export function troubleWords(trouble: ITrouble, support: string, texts: ITexts):
 
 /** Say that a storage is nearly full. */
 export function fullWords(storage: IStorage, texts: ITexts): string {
-  return texts.__('%1. Delete or move what you do not need.', summary(storage, texts));
+  return texts.__('%1. Delete or move what you do not need.', storageSummary(storage, texts));
 }
 
 function said(trouble: ITrouble, what: string, texts: ITexts): string {

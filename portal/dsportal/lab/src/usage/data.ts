@@ -28,7 +28,7 @@ export interface IGpu {
 }
 
 /** What the server tells: portal/dsportal/session/usage/history.py. */
-export interface IUse {
+export interface ISessionUse {
   /** The number of the first sample in it. */
   first: number;
   every_seconds: number;
@@ -53,7 +53,7 @@ export class Hour {
   }
 
   /** Without samples: `null`. */
-  get use(): IUse | null {
+  get use(): ISessionUse | null {
     return this._use;
   }
 
@@ -61,7 +61,7 @@ export class Hour {
    * Add what the server told after sample number `since`; another session's server tells all of its
    * own. Where two answers to one question come, the second is not needed any more.
    */
-  take(told: IUse, since = this._last): void {
+  take(told: ISessionUse, since = this._last): void {
     if (since !== this._last) {
       return;
     }
@@ -79,7 +79,7 @@ export class Hour {
     this._last = told.first + told.samples.at.length - 1;
   }
 
-  private _use: IUse | null = null;
+  private _use: ISessionUse | null = null;
   private _last = 0;
 }
 
@@ -123,7 +123,7 @@ export interface ISummary {
   highest: number | null;
 }
 
-export function summary(column: Column): ISummary {
+export function columnSummary(column: Column): ISummary {
   const known = column.filter(value => value !== null);
   const sum = known.reduce((total, value) => total + value, 0);
   return {

@@ -4,8 +4,8 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { hour } from '../common/time';
 import { Chart } from './chart';
-import { shownSeconds, summary, type Column } from './data';
-import { chartBegin, lineWords, panelLabels } from './words';
+import { columnSummary, shownSeconds, type Column } from './data';
+import { chartBegin, lineWords, usagePanelLabels } from './words';
 
 /** A figure of the panel: one chart with a line or two, each with its value in words. */
 export interface IFigure {
@@ -38,7 +38,7 @@ export class Group {
     const axis = document.createElement('p');
     axis.className = 'dsp-Use-axis';
     axis.setAttribute('aria-hidden', 'true');
-    axis.append(this._begin, span(panelLabels(_texts).end));
+    axis.append(this._begin, span(usagePanelLabels(_texts).end));
     this._figures = group.figures.map(figure => new Figure(figure, _texts));
     const parts = this._figures.map(figure => figure.node);
     this.node.append(this._title, this._hint, ...parts, axis);
@@ -86,7 +86,7 @@ class Figure {
     this._at = at;
     this._write(null);
     const words = figure.lines.map(({ label, column }) => {
-      const { now, highest } = summary(column);
+      const { now, highest } = columnSummary(column);
       return lineWords(title, label, figure.write(now), figure.write(highest), this._texts);
     });
     this._chart.show({

@@ -4,7 +4,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { Widget } from '@lumino/widgets';
 
 import { bytes } from '../common/bytes';
-import { roundUp, summary, type Column, type IGpu, type IUse } from './data';
+import { columnSummary, roundUp, type Column, type IGpu, type ISessionUse } from './data';
 import { Group, small, type IGroup } from './group';
 import {
   columnLabels,
@@ -15,11 +15,11 @@ import {
   hint,
   missing,
   number,
-  panelLabels,
   percent,
   rate,
   rowLabel,
-  share
+  usagePanelLabels,
+  usedOfHeld
 } from './words';
 
 /** The panel. */
@@ -30,7 +30,7 @@ export class UsePanel extends Widget {
     this._note.className = 'dsp-Use-note';
     this._details.append(this._table);
     const summaryLine = document.createElement('summary');
-    summaryLine.textContent = panelLabels(_texts).table;
+    summaryLine.textContent = usagePanelLabels(_texts).table;
     this._details.prepend(summaryLine);
     this.node.append(this._heading(), this._note, this._groups, this._details);
     this._details.hidden = true;
@@ -39,7 +39,7 @@ export class UsePanel extends Widget {
   /** Called when the panel comes into sight, or goes. */
   onSight: () => void = () => undefined;
 
-  present(use: IUse): void {
+  present(use: ISessionUse): void {
     const note = missing(use, this._texts);
     this._note.textContent = note ?? '';
     this._note.hidden = note === null;
@@ -59,13 +59,13 @@ export class UsePanel extends Widget {
   }
 
   private _heading(): HTMLElement {
-    const labels = panelLabels(this._texts);
+    const labels = usagePanelLabels(this._texts);
     const heading = document.createElement('h2');
     heading.append(labels.title, ' ', small(labels.subtitle));
     return heading;
   }
 
-  private _gpu(use: IUse, gpu: IGpu, at: number): IGroup {
+  private _gpu(use: ISessionUse, gpu: IGpu, at: number): IGroup {
     const texts = this._texts;
     const samples = use.samples.gpus[at];
     const total = gpu.memory_total_bytes;
@@ -89,15 +89,15 @@ export class UsePanel extends Widget {
           lines: [{ label: labels.memory, column: samples?.memory_bytes ?? [] }],
           top: 1.1 * (total ?? roundUp(highest(samples?.memory_bytes), 1024)),
           limit: total,
-          write: value => share(value, total, bytes, texts),
-          brief: value => share(value, null, bytes, texts),
+          write: value => usedOfHeld(value, total, bytes, texts),
+          brief: value => usedOfHeld(value, null, bytes, texts),
           held: total === null ? null : bytes(total)
         }
       ]
     };
   }
 
-  private _session(use: IUse): IGroup {
+  private _session(use: ISessionUse): IGroup {
     const texts = this._texts;
     const { samples, held } = use;
     const rates = [...samples.read_rate, ...samples.write_rate];
@@ -113,15 +113,15 @@ export class UsePanel extends Widget {
           top: 1.1 * Math.max(held.cores ?? 0, roundUp(highest(samples.cores))),
           limit: held.cores,
           write: value => cores(value, held.cores, texts),
-          brief: value => share(value, null, number, texts),
+          brief: value => usedOfHeld(value, null, number, texts),
           held: held.cores === null ? null : cores(held.cores, null, texts)
         },
         {
           lines: [{ label: labels.memory, column: samples.memory_bytes }],
           top: 1.1 * (held.memory_bytes ?? roundUp(highest(samples.memory_bytes), 1024)),
           limit: held.memory_bytes,
-          write: value => share(value, held.memory_bytes, bytes, texts),
-          brief: value => share(value, null, bytes, texts),
+          write: value => usedOfHeld(value, held.memory_bytes, bytes, texts),
+          brief: value => usedOfHeld(value, null, bytes, texts),
           held: held.memory_bytes === null ? null : bytes(held.memory_bytes)
         },
         {
@@ -168,7 +168,7 @@ export class UsePanel extends Widget {
     for (const { lines, brief, held } of figures) {
       for (const { label, column } of lines) {
         const words = rowLabel(label, held, this._texts);
-        const { now, average, highest } = summary(column);
+        const { now, average, highest } = columnSummary(column);
         const cells = [now, average, highest].map(value => cell('td', brief(value)));
         body.append(row(cell('th', words, 'row'), cells));
       }
@@ -184,7 +184,7 @@ export class UsePanel extends Widget {
 }
 
 function highest(column: Column = []): number {
-  return summary(column).highest ?? 0;
+  return columnSummary(column).highest ?? 0;
 }
 
 function row(first: HTMLElement, others: HTMLElement[]): HTMLElement {

@@ -16,10 +16,10 @@ import { Widget } from '@lumino/widgets';
 import { addStyle } from '../common/elements';
 import { readUse } from '../common/server';
 import { ISessionLife } from '../session/life';
-import { Hour, type IUse } from './data';
+import { Hour, type ISessionUse } from './data';
 import { UsePanel } from './panel';
 import { USE_STYLE } from './style';
-import { commandLabels, glance, panelLabels, shortHint } from './words';
+import { glance, shortHint, usageCommandLabels, usagePanelLabels } from './words';
 
 const SHOW = 'data-scientist-portal:show-use';
 /** How often the server is asked while the panel is in sight, and otherwise. */
@@ -51,13 +51,13 @@ export const use: JupyterFrontEndPlugin<void> = {
     statusBar: IStatusBar | null
   ): void => {
     const texts = translator.load('data_scientist_portal');
-    const labels = commandLabels(texts);
+    const labels = usageCommandLabels(texts);
     addStyle(USE_STYLE);
 
     const panel = new UsePanel(texts);
     panel.id = 'data-scientist-portal-use';
     panel.title.icon = icon;
-    panel.title.caption = panelLabels(texts).title;
+    panel.title.caption = usagePanelLabels(texts).title;
     app.shell.add(panel, 'right', { rank: 300 });
     restorer?.add(panel, panel.id);
 
@@ -148,13 +148,13 @@ class Item extends Widget {
     super({ node: button });
     button.type = 'button';
     button.onclick = onClick;
-    button.title = commandLabels(_texts).caption;
+    button.title = usageCommandLabels(_texts).caption;
     this.addClass('dsp-Use-item');
     this.addClass('jp-StatusBar-TextItem');
     this.addClass('jp-mod-clickable');
   }
 
-  present(known: IUse): void {
+  present(known: ISessionUse): void {
     const hint = shortHint(known.gpus.each, this._texts);
     this.node.textContent = hint ?? glance(known, this._texts);
     this.toggleClass('dsp-mod-hint', hint !== null);

@@ -2,13 +2,13 @@
 
 import { bytes } from '../common/bytes';
 import type { ITexts } from '../common/time';
-import { HOUR_SECONDS, UNUSED_SECONDS, type IGpu, type IUse } from './data';
+import { HOUR_SECONDS, UNUSED_SECONDS, type IGpu, type ISessionUse } from './data';
 
 /** What is written for a figure that is not known. */
 const NOT_KNOWN = '–';
 
 /** What the command says; `caption` is the status bar's too. */
-export function commandLabels(texts: ITexts) {
+export function usageCommandLabels(texts: ITexts) {
   return {
     label: texts.__('My GPUs'),
     caption: texts.__('Show what the session has used in the last hour'),
@@ -17,7 +17,7 @@ export function commandLabels(texts: ITexts) {
 }
 
 /** What the panel says whatever was used. */
-export function panelLabels(texts: ITexts) {
+export function usagePanelLabels(texts: ITexts) {
   return {
     title: texts.__('My GPUs'),
     subtitle: texts.__('the last hour'),
@@ -108,7 +108,7 @@ export function rate(value: number | null, texts: ITexts): string {
 }
 
 /** Write how much of what is held is used; `–` where it is not known. */
-export function share(
+export function usedOfHeld(
   used: number | null,
   held: number | null,
   write: (value: number) => string,
@@ -122,7 +122,7 @@ export function share(
 
 /** Write a number of cores. */
 export function cores(value: number | null, held: number | null, texts: ITexts): string {
-  const words = share(value, held, number, texts);
+  const words = usedOfHeld(value, held, number, texts);
   return (held ?? value) === 1 ? texts.__('%1 core', words) : texts.__('%1 cores', words);
 }
 
@@ -152,7 +152,7 @@ export function shortHint(gpus: readonly IGpu[], texts: ITexts): string | null {
 }
 
 /** Say why there are no figures of GPUs, or return null. */
-export function missing(use: IUse, texts: ITexts): string | null {
+export function missing(use: ISessionUse, texts: ITexts): string | null {
   switch (use.gpus.state) {
     case 'none':
       return texts.__('This session holds no GPU.');
@@ -168,7 +168,7 @@ export function missing(use: IUse, texts: ITexts): string | null {
 }
 
 /** Say in a few words what the status bar shows. */
-export function glance(use: IUse, texts: ITexts): string {
+export function glance(use: ISessionUse, texts: ITexts): string {
   const percents = use.samples.gpus.map(gpu => gpu.percent.at(-1) ?? null);
   const known = percents.filter(percent => percent !== null);
   if (known.length === 0) {

@@ -71,7 +71,7 @@ def test_a_python_that_is_not_there_is_said() -> None:
 )
 def test_a_kernel_of_nothing_is_refused(words: str, said: str) -> None:
     with pytest.raises(ProtocolError, match=said):
-        frameworks.places(words)
+        frameworks.parse_kernels(words)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
-"""Streamed responses through jupyter-server-proxy 4.6.0.
+"""Streamed responses through jupyter-server-proxy.
 
 It hands an answer on when all of it is there (`_proxy_buffered`), unless the request accepts
 nothing but events (`_proxy_progressive`): clients of OpenAI's API accept JSON, too. An answer may
 take it five minutes. And what a proxied server does for somebody goes on when they have left.
+
+Tried with jupyter_server_proxy 4.6.0.
 """
 
 import io
