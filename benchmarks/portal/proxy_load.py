@@ -16,7 +16,7 @@ configurable-http-proxy and of nginx is read before and after each of:
 - *requests*: small ones of the session, eight at a time, on connections that stay open;
 - *download*: a large file.
 
-The last line is one JSON object: processor time and memory of both processes, and an estimate of
+The last line is one JSON object: processor time of both processes, and an estimate of
 how many pages of each kind one core of each carries, from what a page sends and what that costs.
 """
 
@@ -38,7 +38,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from benchmarks.commit import circumstances, commit
 from benchmarks.portal.answer_times import figures
-from benchmarks.portal.hubs import cpu_seconds, memory_mb
+from benchmarks.portal.hubs import cpu_seconds
 from tests import faults, instance
 from tests.browser.chromium import launch
 from tests.browser.lab import open_lab
@@ -270,21 +270,16 @@ async def connections(
     session: SessionAddress, pids: Mapping[str, int], count: int, seconds: int
 ) -> dict[str, object]:
     """Have so many websockets on which nothing is said."""
-    before = {name: memory_mb(pid) for name, pid in pids.items()}
     with counted(pids) as none:
         await asyncio.sleep(seconds)
     async with _sockets(session, "/api/events/subscribe", count):
         await asyncio.sleep(_SETTLE_SECONDS)
         with counted(pids) as cost:
             await asyncio.sleep(seconds)
-        after = {name: memory_mb(pid) for name, pid in pids.items()}
     return {
         "count": count,
         "cpu_percent": cost.percent(),
         "cpu_percent_without": none.percent(),
-        "kilobytes_each": {
-            name: round(1000 * (after[name] - before[name]) / count) for name in pids
-        },
     }
 
 

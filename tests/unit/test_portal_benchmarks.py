@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.portal import http, sampler, slurm_load
+from benchmarks.portal import http, proxy_load, sampler, slurm_load
 from benchmarks.portal.hubs import Hub
 from benchmarks.portal.phases import JobSample
 from benchmarks.portal.sampler import Program
@@ -146,3 +146,11 @@ def test_slurm_is_asked_of_a_start_only_while_all_wait_for_it(
     assert [sample.state for sample in samples[3:]] == ["PENDING", "RUNNING", "RUNNING", "RUNNING"]
     assert eye.look().running == {"session"}
     assert next(seen), "it looked on"
+
+
+def test_a_core_carries_as_many_pages_as_what_they_send_leaves_room_for() -> None:
+    # 60 requests of 1 ms and 600 messages of 100 us in a minute: 0.12 s of it.
+    page = {"seconds": 60, "requests": 60, "messages": 600}
+    assert proxy_load.carried(page, message=100, request=1000) == 500
+    cost = proxy_load.Cost(seconds=10, cpu={"proxy": 0.5})
+    assert (cost.percent(), cost.per(1000, 1e-6)) == ({"proxy": 5.0}, {"proxy": 500.0})
