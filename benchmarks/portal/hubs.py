@@ -58,7 +58,7 @@ c.JupyterHub.load_roles.append({{"name": "bench", "services": ["bench"], "scopes
 
 _OURS = """
 [hub]
-name = "bench"
+name = "{name}"
 public_url = "http://127.0.0.1:{port}"
 api_url = "http://127.0.0.1:{hub_port}"
 proxy_api_url = "http://127.0.0.1:{api_port}"
@@ -172,6 +172,8 @@ class Workshop:
 
     folder: Path
     cluster: VirtualCluster
+    name: str
+    """Of our hub: what it marks its jobs with."""
 
     @property
     def python(self) -> Path:
@@ -202,10 +204,10 @@ class Workshop:
         return [f'NOPASSWD: {self.launcher} ""', f"NOPASSWD:SETENV: {', '.join(upstream)}"]
 
 
-def workshop(cluster: VirtualCluster, folder: Path) -> Workshop:
+def workshop(cluster: VirtualCluster, folder: Path, name: str = "bench") -> Workshop:
     """Lay out what the hubs need, readable by every user, in ``folder``."""
     folder.mkdir(mode=0o755)
-    made = Workshop(folder, cluster)
+    made = Workshop(folder, cluster, name)
     code = folder / "code"
     for package in (ROOT / "portal/dsportal", ROOT / "spawner/jupyterhub_gpu_slurm"):
         ignored = shutil.ignore_patterns("__pycache__", "node_modules")
@@ -228,7 +230,7 @@ def workshop(cluster: VirtualCluster, folder: Path) -> Workshop:
     settings = {
         "slurm_conf": str(cluster.conf),
         "bin_dir": str(made.programs("ours")),
-        "mark": "bench",
+        "mark": name,
     }
     _install(made.launcher.with_suffix(".json"), json.dumps(settings), 0o644)
     return made
@@ -240,6 +242,7 @@ def running(kind: str, shop: Workshop, gpus: int = 1) -> Iterator[Hub]:
     place = shop.folder / kind
     port, hub_port, api_port, cluster_port = free_ports(4)
     values = {
+        "name": shop.name,
         "port": port,
         "hub_port": hub_port,
         "api_port": api_port,

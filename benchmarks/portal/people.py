@@ -53,9 +53,9 @@ def members(count: int, group: str, homes: Path) -> Iterator[People]:
 
 @contextmanager
 def _no_others() -> Iterator[None]:
-    """Keep other benchmarks' people away, who have the same names; leave nobody behind."""
+    """Wait until other benchmarks' people, who have the same names, have left; leave nobody."""
     with _LOCK.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, fcntl.LOCK_EX)
         _remove()
         try:
             yield
