@@ -174,6 +174,8 @@ def test_jobs_are_watched_and_cancelled_by_keyboard(
     expect(dialog).to_contain_text("training (Job")
     press(page, dialog.get_by_role("button", name="Cancel Job"))
     expect(row(panel, jobs["training"])).to_contain_text(re.compile("being cancelled|cancelled"))
+    # The button that was pressed is of no more use.
+    expect(panel.get_by_role("button", name="Refresh")).to_be_focused()
     expect(row(panel, jobs["training"])).to_contain_text(
         re.compile("^trainingcancelled"), timeout=60_000
     )

@@ -60,6 +60,15 @@ def test_its_rows_are_seen_page_by_page(
     expect(table.get_by_role("region")).to_be_focused()
     table.get_by_role("button", name="First Rows").click()
     expect(table.get_by_role("status")).to_have_text("Rows 1 to 200 of 450")
+    # Where nobody answers it can be tried again; with that button its focus would have gone, too.
+    page.route("**/portal/parquet/**", lambda route: route.abort())
+    table.get_by_role("button", name="Next").click()
+    again = table.get_by_role("button", name="Try Again")
+    expect(again).to_be_visible()
+    page.unroute("**/portal/parquet/**")
+    press(page, again)
+    expect(table.get_by_role("status")).to_have_text("Rows 201 to 400 of 450")
+    expect(table.get_by_role("region")).to_be_focused()
     # The file itself is never loaded.
     assert asked
     assert not [url for url in asked if "/files/" in url or "content=1" in url]

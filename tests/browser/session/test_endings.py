@@ -252,6 +252,16 @@ def test_the_file_menu_and_the_status_bar_stop_the_session(
     assert "saved_when_stopped" in (home / NOTEBOOK).read_text()
 
 
+def test_a_phone_has_stop_in_sight(portal: Instance, page: Page, user: Visitor) -> None:
+    """JupyterLab leaves items out of a window that is narrow when it is opened."""
+    user.start_and_wait(gpus=0, hours=1)
+    page.set_viewport_size({"width": 360, "height": 740})
+    log_in(page, portal, USER, to=f"/user/{USER}/lab")
+    stop = page.get_by_role("button", name="Stop", exact=True)
+    expect(stop).to_be_in_viewport(ratio=1, timeout=90_000)
+    expect(time_left(page)).to_be_in_viewport(ratio=1)
+
+
 def test_a_restart_of_the_hub_is_no_end(portal: Instance, page: Page, user: Visitor) -> None:
     user.start_and_wait(gpus=0, hours=1)
     open_notebook(page, portal)

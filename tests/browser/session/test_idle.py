@@ -42,6 +42,19 @@ def open_lab(page: Page, portal: Instance, user: Visitor) -> None:
     until(is_open, seconds=90, every=1, what="JupyterLab is open")
 
 
+def test_a_page_does_not_warn_of_a_session_that_is_used_elsewhere(
+    portal: Instance, page: Page, visit: Callable[[str], Visitor]
+) -> None:
+    user = visit(IDLER)
+    user.start_and_wait(gpus=1)
+    open_lab(page, portal, user)
+    # Longer than it may be unused; what the page was told at first is old by then.
+    for _ in range(25):
+        user.session("POST", "/portal/idle").raise_for_status()
+        assert warning(page).count() == 0
+        page.wait_for_timeout(1_000)
+
+
 def test_a_warning_comes_and_goes_with_a_click_and_the_form_says_why_it_ended(
     portal: Instance,
     page: Page,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.lab import item, open_item, open_lab, wait_for_notebook
+from tests.browser.lab import item, open_item, open_lab, wait_for_launcher, wait_for_notebook
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor, session_of
 
@@ -43,6 +43,21 @@ def home(portal: Instance, user: Visitor) -> Iterator[Path]:
     portal.slurm("/bin/mkdir", made[0], user=USER)
     yield home
     portal.slurm("/bin/rm", "-rf", *made, user=USER)
+
+
+def test_a_list_of_templates_that_does_not_come_is_said(
+    portal: Instance, home: Path, page: Page
+) -> None:
+    open_lab(page, portal, USER)
+    page.route("**/portal/templates*", lambda route: route.abort())
+    page.keyboard.press("Control+Shift+C")
+    expect(page.locator("#modal-command-palette input")).to_be_focused()
+    page.keyboard.type("New from Template…")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("The templates cannot be listed")).to_be_visible()
+    page.unroute("**/portal/templates*")
+    page.reload()  # it stays until it is dismissed
+    wait_for_launcher(page)
 
 
 def test_a_template_is_chosen_in_the_launcher(

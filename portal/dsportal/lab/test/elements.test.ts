@@ -16,11 +16,11 @@ Object.assign(globalThis, { document: page });
 
 function focusedAfter(change: (button: Node) => void, isWithin = true): string {
   const [button, other] = [new Node(), new Node()];
-  const view = { contains: (node: Node) => isWithin && node.isThere };
+  const view = { contains: (node: Node | null) => isWithin && !!node?.isThere };
   button.focus();
   const made = () => change(button);
   keepFocus(view as unknown as HTMLElement, made, other as unknown as HTMLElement);
-  return page.activeElement === other ? 'other' : 'button';
+  return page.activeElement === other ? 'other' : page.activeElement === button ? 'button' : '';
 }
 
 test('the focus moves on where a change takes away or disables what has it', () => {
@@ -31,6 +31,13 @@ test('the focus moves on where a change takes away or disables what has it', () 
   assert.equal(
     focusedAfter(button => (button.isUsable = false)),
     'other'
+  );
+});
+
+test('the focus stays with what would lose it by being moved', () => {
+  assert.equal(
+    focusedAfter(() => (page.activeElement = null)),
+    'button'
   );
 });
 

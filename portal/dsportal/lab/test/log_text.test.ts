@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { lastLines, LogText, matchAt, matchPositions, plain } from '../src/jobs/log_text';
+import {
+  isLeftBehind,
+  MOST_LETTERS,
+  lastLines,
+  LogText,
+  matchAt,
+  matchPositions,
+  plain
+} from '../src/jobs/log_text';
 
 function whole(...pieces: string[]): string {
   const log = new LogText();
@@ -36,6 +44,20 @@ test('of a progress bar that never ends only the newest is kept', () => {
   }
   assert.equal(open, '4999 of 5000');
   assert.ok(JSON.stringify(log).length < 100);
+});
+
+test('of a line that never ends only the newest is kept', () => {
+  const log = new LogText();
+  for (let piece = 0; piece < 12; piece += 1) {
+    log.add('.'.repeat(MOST_LETTERS / 4));
+  }
+  assert.equal(log.add('end').open.slice(-5), '..end');
+  assert.ok(JSON.stringify(log).length < 1.1 * MOST_LETTERS);
+});
+
+test('what would not be kept is not read', () => {
+  assert.ok(!isLeftBehind({ next: 0, size: 2 ** 20 }));
+  assert.ok(isLeftBehind({ next: 2 ** 18, size: 2 ** 33 }));
 });
 
 test('colours and titles are left out', () => {

@@ -5,6 +5,7 @@ import {
   amount,
   extensionChoices,
   facts,
+  idlePause,
   isWarned,
   Marks,
   span,
@@ -104,6 +105,23 @@ test('an unused session is warned of from the given time on, if it ends at all',
   assert.equal(isWarned(use, 900), true);
   assert.equal(isWarned(use, 1100), true);
   assert.equal(isWarned({ ...use, ends_at: null }, 900), false);
+});
+
+test('the use is asked for more often where its warning is near, or the page is young', () => {
+  const use = { ends_at: 10_000, warning_seconds: 600 };
+  const cases: [number | null, number, number, number][] = [
+    [10_000, 0, 3600, 300],
+    [10_000, 9280, 3600, 120],
+    [10_000, 9390, 3600, 30],
+    [10_000, 9700, 3600, 30],
+    [null, 0, 5, 30],
+    [null, 0, 90, 90],
+    [null, 0, 3600, 300]
+  ];
+  for (const [ends_at, now, age, pause] of cases) {
+    assert.equal(idlePause({ ...use, ends_at }, now, age), pause);
+  }
+  assert.equal(idlePause(null, 0, 3600), 30);
 });
 
 test('a throttle lets through once in a while', () => {

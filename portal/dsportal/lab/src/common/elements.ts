@@ -24,13 +24,21 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-/** Make a change; where what has the keyboard's focus goes away with it, another element has it. */
+/**
+ * Make a change; what has the keyboard's focus keeps it, also where it moves. Where it goes away,
+ * another element has it.
+ */
 export function keepFocus(within: HTMLElement, change: () => void, other: HTMLElement): void {
-  const focused = document.activeElement;
-  const isWithin = within.contains(focused);
+  const focused = document.activeElement as HTMLElement | null;
+  if (!focused || !within.contains(focused)) {
+    change();
+    return;
+  }
   change();
-  if (isWithin && (!within.contains(focused) || focused?.matches(':disabled, [hidden]'))) {
+  if (!within.contains(focused) || focused.matches(':disabled, [hidden]')) {
     other.focus();
+  } else if (!within.contains(document.activeElement)) {
+    focused.focus();
   }
 }
 

@@ -64,9 +64,9 @@ export async function tell(
   settings: ServerConnection.ISettings,
   what: 'saving' | 'saved'
 ): Promise<boolean> {
-  const url = URLExt.join(settings.baseUrl, 'portal/shutdown', what);
   try {
-    return (await ServerConnection.makeRequest(url, { method: 'POST' }, settings)).ok;
+    await ask(settings, `portal/shutdown/${what}`, { method: 'POST' });
+    return true;
   } catch {
     return false;
   }
@@ -156,15 +156,6 @@ export async function stopTool(settings: ServerConnection.ISettings, name: strin
   await ask(settings, `portal/tools/${encodeURIComponent(name)}`, { method: 'DELETE' });
 }
 
-/** Ask the session's server for an object; fails with its words. */
-export async function request<T>(
-  settings: ServerConnection.ISettings,
-  path: string,
-  init: RequestInit
-): Promise<T> {
-  return (await (await ask(settings, path, init)).json()) as T;
-}
-
 /** What the hub answers in the place of a session that has ended. */
 const NOT_RUNNING = 424;
 
@@ -188,7 +179,8 @@ export function fallSilent(): void {
   isOver = true;
 }
 
-async function ask(
+/** Ask the session's server; fails with its words. */
+export async function ask(
   settings: ServerConnection.ISettings,
   path: string,
   init: RequestInit
@@ -202,4 +194,13 @@ async function ask(
     throw await ServerConnection.ResponseError.create(response);
   }
   return response;
+}
+
+/** The same, for an object. */
+export async function request<T>(
+  settings: ServerConnection.ISettings,
+  path: string,
+  init: RequestInit
+): Promise<T> {
+  return (await (await ask(settings, path, init)).json()) as T;
 }

@@ -49,12 +49,30 @@ export function when(moment: number, now: number, texts: ITexts): string {
   return on ? texts.__('%1 on %2', hour(moment), on) : hour(moment);
 }
 
-/** Say whether a session that ends because nobody uses it is to be warned of now. */
-export function isWarned(
-  use: { ends_at: number | null; warning_seconds: number },
-  now: number
-): boolean {
-  return use.ends_at !== null && now >= use.ends_at - use.warning_seconds;
+/** When a session ends because nobody uses it, and how long before that it is warned of. */
+interface IUnused {
+  /** `null`: it may stay unused. */
+  ends_at: number | null;
+  warning_seconds: number;
+}
+
+const SHORTEST_IDLE_PAUSE = 30;
+export const LONGEST_IDLE_PAUSE = 300;
+
+/** Say whether such a session is to be warned of now. */
+export function isWarned(use: IUnused, now: number): boolean {
+  return untilWarned(use, now) <= 0;
+}
+
+/** Say after how many seconds to ask for its use again: the nearer the warning, the sooner. */
+export function idlePause(use: IUnused | null, now: number, pageAge: number): number {
+  // A young session may not know its limit yet.
+  const pause = Math.min(use ? untilWarned(use, now) : 0, pageAge);
+  return Math.min(Math.max(pause, SHORTEST_IDLE_PAUSE), LONGEST_IDLE_PAUSE);
+}
+
+function untilWarned(use: IUnused, now: number): number {
+  return use.ends_at === null ? Infinity : use.ends_at - use.warning_seconds - now;
 }
 
 /** Lets something happen once in a while. */

@@ -33,7 +33,9 @@ import {
 import { element, keepFocus } from '../common/elements';
 import { isAway, wordsOf } from '../common/server';
 
+/** How often is looked at what is being done: in sight, and for the kernel that it gives. */
 const LOOK_MILLISECONDS = 1_000;
+const UNSEEN_MILLISECONDS = 10_000;
 /** At most, while nobody answers. */
 const AWAY_MILLISECONDS = 15_000;
 /** In about ten minutes; after that the session has ended. */
@@ -94,6 +96,7 @@ export class EnvironmentsView extends Widget {
   async refresh(): Promise<void> {
     this._isWanted = true;
     if (this._isAsking) {
+      this._wake();
       return;
     }
     this._isAsking = true;
@@ -116,7 +119,10 @@ export class EnvironmentsView extends Widget {
     let pause = LOOK_MILLISECONDS;
     let failures = 0;
     while (told.task?.state === 'running' && !this.isDisposed) {
-      await new Promise(resolve => setTimeout(resolve, pause));
+      await new Promise<void>(resolve => {
+        this._wake = resolve;
+        setTimeout(resolve, this.isVisible ? pause : Math.max(pause, UNSEEN_MILLISECONDS));
+      });
       if (document.hidden) {
         continue;
       }
@@ -296,6 +302,7 @@ export class EnvironmentsView extends Widget {
   private _said = element('pre');
   private _create = element('button', 'portal-Button');
   private _stop = element('button', 'portal-Button');
+  private _wake: () => void = () => undefined;
   private _isAsking = false;
   private _isWanted = false;
 }

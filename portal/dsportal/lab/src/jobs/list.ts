@@ -5,7 +5,7 @@ import { refreshIcon } from '@jupyterlab/ui-components';
 import type { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 
-import { element } from '../common/elements';
+import { element, keepFocus } from '../common/elements';
 import { byJob, endedJobs, hasStarted, lookOf, open } from './job';
 import type { IFree, IJob } from './job';
 import { bar, button } from './style';
@@ -43,13 +43,13 @@ export class JobList extends Widget {
     this.node.setAttribute('role', 'region');
     this.node.setAttribute('aria-label', labels.region);
     this._note.setAttribute('role', 'status');
-    const refresh = button('', () => _actions.refresh());
-    refreshIcon.element({ container: refresh, stylesheet: 'menuItem' });
-    refresh.setAttribute('aria-label', labels.refresh);
-    refresh.title = labels.refresh;
-    refresh.classList.add('portal-mod-plain');
+    this._refresh = button('', () => _actions.refresh());
+    refreshIcon.element({ container: this._refresh, stylesheet: 'menuItem' });
+    this._refresh.setAttribute('aria-label', labels.refresh);
+    this._refresh.title = labels.refresh;
+    this._refresh.classList.add('portal-mod-plain');
     const head = element('div', 'portal-Slurm-head');
-    head.append(element('h2', '', labels.jobs), refresh);
+    head.append(element('h2', '', labels.jobs), this._refresh);
     this._endedTitle = element('h2', '', labels.ended);
     this._none.textContent = labels.loading;
     this._endedTitle.hidden = this._note.hidden = this._room.hidden = true;
@@ -64,15 +64,8 @@ export class JobList extends Widget {
 
   /** Show what is known. */
   present(told: IJobs): void {
-    const [running, over] = [open(told.jobs), endedJobs(told.jobs)];
-    this._rows = byJob(told.jobs, this._rows, () => new JobRow(this._texts, this._actions));
-    this._present(this._open, running, told);
-    this._present(this._ended, over, told);
-    this._none.hidden = running.length > 0;
-    this._none.textContent = jobsPanelLabels(this._texts).none;
-    this._endedTitle.hidden = over.length === 0;
-    this._presentFree(told.free);
-    this._say(staleness(told, this._texts));
+    // The buttons of a job that ends go, or move with its row.
+    keepFocus(this.node, () => this._show(told), this._refresh);
   }
 
   /** Say that nothing can be known. */
@@ -84,12 +77,25 @@ export class JobList extends Widget {
   cancelling(job: IJob): void {
     this._cancelled.add(job.id);
     const row = this._rows.get(job.id);
-    row?.present(job, Date.now() / 1000, true, false);
+    const show = (): void => row?.present(job, Date.now() / 1000, true, false);
+    keepFocus(this.node, show, this._refresh);
   }
 
   protected override onAfterShow(msg: Message): void {
     super.onAfterShow(msg);
     this.onShown();
+  }
+
+  private _show(told: IJobs): void {
+    const [running, over] = [open(told.jobs), endedJobs(told.jobs)];
+    this._rows = byJob(told.jobs, this._rows, () => new JobRow(this._texts, this._actions));
+    this._present(this._open, running, told);
+    this._present(this._ended, over, told);
+    this._none.hidden = running.length > 0;
+    this._none.textContent = jobsPanelLabels(this._texts).none;
+    this._endedTitle.hidden = over.length === 0;
+    this._presentFree(told.free);
+    this._say(staleness(told, this._texts));
   }
 
   private _present(list: HTMLElement, jobs: IJob[], told: IJobs): void {
@@ -142,6 +148,7 @@ export class JobList extends Widget {
   private _room = element('div', 'portal-Slurm-room');
   private _free = element('ul');
   private _endedTitle: HTMLElement;
+  private _refresh: HTMLButtonElement;
   private _rows = new Map<string, JobRow>();
   private _cancelled = new Set<string>();
 }

@@ -8,7 +8,7 @@ import { Widget } from '@lumino/widgets';
 import { element } from '../common/elements';
 import { button } from './style';
 import { readLog, type IPiece } from './server';
-import { LogText, matchAt, matchPositions } from './log_text';
+import { isLeftBehind, MOST_LETTERS, LogText, matchAt, matchPositions } from './log_text';
 import {
   logFile,
   logLabels,
@@ -23,7 +23,7 @@ import { isAway, wordsOf } from '../common/server';
 const READ_MILLISECONDS = 2_000;
 /** Letters in one part of the text, and how many parts are kept. */
 const PART = 32_768;
-const MOST_PARTS = 64;
+const MOST_PARTS = MOST_LETTERS / PART;
 
 /** Shows what a job writes. */
 export class JobLog extends Widget {
@@ -125,7 +125,8 @@ export class JobLog extends Widget {
       this._clear();
       this._earlier = piece.start > 0;
     }
-    this._file = piece.file;
+    // Far behind, as after a night in a tab that nobody saw, it begins anew near the end.
+    this._file = isLeftBehind(piece) ? '' : piece.file;
     this._offset = piece.next;
     this._out.hidden = this._err.hidden = !piece.has_err;
     if (piece.text) {

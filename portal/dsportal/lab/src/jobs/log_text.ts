@@ -3,13 +3,22 @@
 // What moves the cursor and sets colours (ECMA-48), and titles of windows.
 const CONTROLS = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\^_])/g;
 
+/** How many letters of a log are kept. */
+export const MOST_LETTERS = 64 * 32_768;
+
+/** Whether so much is still to be read that nothing of what is there would be kept; in bytes. */
+export function isLeftBehind(piece: { next: number; size: number }): boolean {
+  // A letter is four bytes at most.
+  return piece.size - piece.next > 4 * MOST_LETTERS;
+}
+
 /** Takes pieces as they come, in any cut. */
 export class LogText {
   /** Add a piece; return the lines that are complete now, with their ends, and the open one. */
   add(piece: string): { done: string; open: string } {
     const text = this._open + piece;
     const end = text.lastIndexOf('\n') + 1;
-    this._open = newest(text.slice(end));
+    this._open = newest(text.slice(end)).slice(-MOST_LETTERS);
     return { done: plain(text.slice(0, end)), open: plain(this._open) };
   }
 

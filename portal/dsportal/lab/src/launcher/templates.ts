@@ -11,7 +11,8 @@ import { copyIcon, notebookIcon, ToolbarButton } from '@jupyterlab/ui-components
 
 import { addStyle } from '../common/elements';
 import { TemplateChoice, TemplateDialog } from './template_dialog';
-import { copied, notCopied, templateDialogLabels, templateLabels } from './words';
+import type { ITemplate } from './template_list';
+import { copied, notCopied, notListed, templateDialogLabels, templateLabels } from './words';
 import { copyTemplate, readTemplates, wordsOf } from '../common/server';
 
 const NEW = 'data-scientist-portal:new-from-template';
@@ -108,10 +109,7 @@ class Copies {
     private _texts: TranslationBundle
   ) {
     this._settings = _app.serviceManager.serverSettings;
-    this._found = readTemplates(this._settings).then(
-      found => void (this._link = found.link),
-      error => console.warn('The templates are not known:', error)
-    );
+    this._found = this._list().catch(error => console.warn('The templates are not known:', error));
   }
 
   /** The paths of the templates that are selected in the file browser. */
@@ -129,7 +127,14 @@ class Copies {
   /** Let the user choose a template; open a copy of it in a folder. */
   async choose(folder: string): Promise<void> {
     const labels = templateDialogLabels(this._texts);
-    const listed = (await readTemplates(this._settings)).templates;
+    let listed: ITemplate[];
+    try {
+      listed = await this._list();
+    } catch (error) {
+      // The welcome's button and the palette say nothing of it.
+      Notification.error(notListed(wordsOf(error), this._texts), { autoClose: false });
+      return;
+    }
     const choice = new TemplateChoice(listed, this._texts);
     const answer = await new TemplateDialog(choice, {
       title: labels.title,
@@ -178,7 +183,13 @@ class Copies {
     panel.toolbar.insertItem(0, 'copy-template', button);
   }
 
+  private async _list(): Promise<ITemplate[]> {
+    const found = await readTemplates(this._settings);
+    this._link = found.link;
+    return found.templates;
+  }
+
   private _settings: ServerConnection.ISettings;
-  private _found: Promise<void>;
+  private _found: Promise<unknown>;
   private _link = '';
 }

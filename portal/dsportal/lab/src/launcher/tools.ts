@@ -71,7 +71,7 @@ export const tools: JupyterFrontEndPlugin<void> = {
       }
     };
     // The page comes first.
-    app.restored.then(show, show);
+    void app.restored.then(show);
   }
 };
 

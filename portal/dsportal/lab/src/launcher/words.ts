@@ -100,6 +100,11 @@ export function notCopied(path: string, why: string, texts: ITexts): string {
   return texts.__('%1 was not copied: %2', path, why);
 }
 
+/** Say that it is not known which templates there are, and why. */
+export function notListed(why: string, texts: ITexts): string {
+  return texts.__('The templates cannot be listed: %1', why);
+}
+
 /** What the panel of what runs says of any kind of thing. */
 export function runningLabels(texts: ITexts) {
   return {

@@ -9,6 +9,7 @@ import { ITranslator, type TranslationBundle } from '@jupyterlab/translation';
 import { Poll } from '@lumino/polling';
 
 import { hasChanged, saveChanged } from '../common/documents';
+import { Rereading } from '../common/rereading';
 import { extend, read, tell, wordsOf, type IReading } from '../common/server';
 import { amount, extensionChoices, facts, Marks, span, Throttle } from '../common/time';
 import { ExtensionChoice } from './extension_choice';
@@ -97,10 +98,7 @@ export const clock: JupyterFrontEndPlugin<void> = {
         void end.stopping().then(() => life.check(Date.now() + STOPPING_MILLISECONDS));
       }
     });
-    app.restored.then(
-      () => end.start(),
-      () => end.start()
-    );
+    void app.restored.then(() => end.start());
   }
 };
 
@@ -124,7 +122,7 @@ class SessionEnd {
       frequency: { interval: READ_MILLISECONDS, backoff: true, max: 5 * READ_MILLISECONDS },
       // A tab that nobody looks at is silent: it is no sign of somebody's work.
       standby: 'when-hidden',
-      factory: () => this._read()
+      factory: () => this._clock.read(Date.now())
     });
     const ticks = setInterval(() => this._tick(), TICK_MILLISECONDS);
     this._life.over.connect(() => {
@@ -179,7 +177,7 @@ class SessionEnd {
     const texts = this._texts;
     try {
       // What can be had may have changed in another window, or at the hub.
-      await this._read();
+      await this._clock.read(Date.now());
       const reading = this._reading;
       if (!reading || reading.longest_minutes < 1) {
         Notification.info(notExtendable(reading?.reason, texts), { autoClose: 10_000 });
@@ -216,25 +214,6 @@ class SessionEnd {
     }
   }
 
-  private async _read(): Promise<void> {
-    this._askedAt = Date.now();
-    this._take(await read(this._settings));
-  }
-
-  /** Read the clock anew, if it was not read lately; whether that is under way. */
-  private _refresh(): boolean {
-    if (!this._isReading && Date.now() - this._askedAt > 2 * READ_MILLISECONDS) {
-      this._isReading = true;
-      this._read()
-        // The server cannot be reached: what is known must do.
-        .catch(() => undefined)
-        .finally(() => {
-          this._isReading = false;
-        });
-    }
-    return this._isReading;
-  }
-
   private _take(reading: IReading): void {
     if (this._life.isOver) {
       return;
@@ -260,7 +239,7 @@ class SessionEnd {
     }
     if (deadline && (this._saves.isDue(deadline, now) || this._warnings.isDue(deadline, now))) {
       // In a tab in the background the deadline may be an old one.
-      if (!this._refresh()) {
+      if (!this._clock.isAwaited(Date.now())) {
         this._act(deadline, now);
       }
     }
@@ -333,8 +312,10 @@ class SessionEnd {
 
   private _reading: IReading | null = null;
   private _offset = 0;
-  private _askedAt = 0;
-  private _isReading = false;
+  private _clock = new Rereading(
+    async () => this._take(await read(this._settings)),
+    2 * READ_MILLISECONDS
+  );
   private _warnings = new Marks([]);
   private _saves = new Marks(SAVE_SECONDS);
   private _overdue = new Throttle(OVERDUE_SECONDS);

@@ -6,12 +6,14 @@ import type { ServerConnection } from '@jupyterlab/services';
 import { ITranslator, type TranslationBundle } from '@jupyterlab/translation';
 import { Poll } from '@lumino/polling';
 
+import { Rereading } from '../common/rereading';
 import { readIdle, sayThere, type IIdle } from '../common/server';
-import { isWarned, span, Throttle } from '../common/time';
+import { idlePause, isWarned, LONGEST_IDLE_PAUSE, span, Throttle } from '../common/time';
 import { ISessionLife } from './life';
 import { unusedWarning } from './words';
 
-const READ_MILLISECONDS = 30_000;
+/** What is older is read again before it is warned of: somebody may have used the session since. */
+const OLD_MILLISECONDS = 5_000;
 const TICK_MILLISECONDS = 1_000;
 /** How often the server hears of somebody who works in the page. */
 const HAND_SECONDS = 60;
@@ -27,10 +29,7 @@ export const idle: JupyterFrontEndPlugin<void> = {
   activate: (app: JupyterFrontEnd, life: ISessionLife, translator: ITranslator): void => {
     const texts = translator.load('data_scientist_portal');
     const use = new Use(app.serviceManager.serverSettings, life, texts);
-    app.restored.then(
-      () => use.start(),
-      () => use.start()
-    );
+    void app.restored.then(() => use.start());
   }
 };
 
@@ -45,9 +44,12 @@ class Use {
   start(): void {
     const poll = new Poll({
       name: 'data-scientist-portal:idle',
-      frequency: { interval: READ_MILLISECONDS, backoff: true, max: 5 * READ_MILLISECONDS },
+      frequency: this._frequency(),
       standby: 'when-hidden',
-      factory: async () => this._take(await readIdle(this._settings))
+      factory: async () => {
+        await this._reading.read(Date.now());
+        poll.frequency = this._frequency();
+      }
     });
     document.addEventListener('visibilitychange', () => {
       if (document.visibilityState === 'visible') {
@@ -66,6 +68,11 @@ class Use {
       clearInterval(ticks);
       this._dismiss();
     });
+  }
+
+  private _frequency(): { interval: number; backoff: boolean; max: number } {
+    const seconds = idlePause(this._use, this._now(), (Date.now() - this._begun) / 1000);
+    return { interval: 1000 * seconds, backoff: true, max: 1000 * LONGEST_IDLE_PAUSE };
   }
 
   private _seeHand(event: Event): void {
@@ -104,12 +111,16 @@ class Use {
   }
 
   private _tick(): void {
-    const now = Date.now() / 1000 + this._offset;
-    if (!this._use || !isWarned(this._use, now)) {
+    if (!this._use || !isWarned(this._use, this._now())) {
       this._dismiss();
-    } else if (this._warning === null && !this._isTelling) {
+    } else if (!this._warning && !this._isTelling && !this._reading.isAwaited(Date.now())) {
       this._warn(this._use);
     }
+  }
+
+  /** The server's time: the browser's may be off. */
+  private _now(): number {
+    return Date.now() / 1000 + this._offset;
   }
 
   private _warn(use: IIdle): void {
@@ -131,6 +142,11 @@ class Use {
     }
   }
 
+  private _reading = new Rereading(
+    async () => this._take(await readIdle(this._settings)),
+    OLD_MILLISECONDS
+  );
+  private _begun = Date.now();
   private _use: IIdle | null = null;
   private _offset = 0;
   private _hand = new Throttle(HAND_SECONDS);

@@ -2,16 +2,14 @@
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { Dialog, ICommandPalette, Notification, showDialog } from '@jupyterlab/apputils';
-import { URLExt } from '@jupyterlab/coreutils';
 import { IDocumentManager } from '@jupyterlab/docmanager';
-import { ServerConnection } from '@jupyterlab/services';
 import { IStatusBar } from '@jupyterlab/statusbar';
 import { ITranslator } from '@jupyterlab/translation';
 import { Widget } from '@lumino/widgets';
 
 import { saveChanged } from '../common/documents';
 import { statusButton } from '../common/elements';
-import { wordsOf } from '../common/server';
+import { ask, wordsOf } from '../common/server';
 import { ISessionLife } from './life';
 import { notStopped, stopQuestion, unsaved } from './words';
 
@@ -55,7 +53,8 @@ export const stop: JupyterFrontEndPlugin<void> = {
           return;
         }
         try {
-          await shutDown(app.serviceManager.serverSettings);
+          // Its job ends with the session's server.
+          await ask(app.serviceManager.serverSettings, 'api/shutdown', { method: 'POST' });
           await life.check(Date.now() + STOPPING_MILLISECONDS);
         } catch (error) {
           Notification.error(notStopped(wordsOf(error), texts), { autoClose: false });
@@ -71,16 +70,9 @@ export const stop: JupyterFrontEndPlugin<void> = {
       item,
       align: 'right',
       rank: -1,
+      // Without it, JupyterLab leaves it out of a narrow window.
+      priority: 10,
       isActive: () => true
     });
   }
 };
-
-/** Let the session's server end: its job ends with it. */
-async function shutDown(settings: ServerConnection.ISettings): Promise<void> {
-  const url = URLExt.join(settings.baseUrl, 'api/shutdown');
-  const response = await ServerConnection.makeRequest(url, { method: 'POST' }, settings);
-  if (!response.ok) {
-    throw await ServerConnection.ResponseError.create(response);
-  }
-}

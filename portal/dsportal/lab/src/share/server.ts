@@ -1,9 +1,8 @@
 // What the session's server says of sharing: portal/dsportal/session/sharing/routes.py.
 
-import { URLExt } from '@jupyterlab/coreutils';
-import { ServerConnection } from '@jupyterlab/services';
+import type { ServerConnection } from '@jupyterlab/services';
 
-import { request } from '../common/server';
+import { ask, request } from '../common/server';
 
 /** With whom: some people, one group, or everybody who has the link. */
 export interface IAudience {
@@ -46,9 +45,5 @@ export function shareNotebook(
 
 /** Stop sharing; fails with the server's words. */
 export async function stopSharing(settings: ServerConnection.ISettings, id: string): Promise<void> {
-  const url = URLExt.join(settings.baseUrl, 'portal/shares', id);
-  const response = await ServerConnection.makeRequest(url, { method: 'DELETE' }, settings);
-  if (!response.ok) {
-    throw await ServerConnection.ResponseError.create(response);
-  }
+  await ask(settings, `portal/shares/${encodeURIComponent(id)}`, { method: 'DELETE' });
 }

@@ -3,7 +3,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { Widget } from '@lumino/widgets';
 
-import { addStyle, element } from '../common/elements';
+import { addStyle, element, keepFocus } from '../common/elements';
 import { wordsOf } from '../common/server';
 import type { IRows } from './server';
 import { TABLE_STYLE } from './style';
@@ -40,11 +40,11 @@ export class TableView extends Widget {
   async showRows(first: number): Promise<void> {
     this._wanted = first;
     this._said.textContent = tableLabels(this._texts).reading;
-    this._again.hidden = true;
+    keepFocus(this.node, () => (this._again.hidden = true), this._rows);
     try {
       const rows = await this._read(first);
       if (first === this._wanted && !this.isDisposed) {
-        this._present(rows);
+        keepFocus(this.node, () => this._present(rows), this._rows);
       }
     } catch (error) {
       if (first === this._wanted && !this.isDisposed) {
@@ -64,14 +64,8 @@ export class TableView extends Widget {
     this._at = found.first;
     this._step = found.rows.length || this._step;
     this._said.textContent = range(found.first, end, found.all_rows, this._texts);
-    const pressed = [this._first, this._previous, this._next];
-    const focused = pressed.find(button => button === document.activeElement);
     this._first.disabled = this._previous.disabled = found.first === 0;
     this._next.disabled = end >= found.all_rows;
-    if (focused?.disabled) {
-      // No key would reach the table any more.
-      this._rows.focus();
-    }
     const shown = found.columns.length;
     this._columns.hidden = shown === found.all_columns;
     this._columns.textContent = columnsShown(shown, found.all_columns, this._texts);

@@ -79,10 +79,7 @@ export const use: JupyterFrontEndPlugin<void> = {
     palette?.addItem({ command: SHOW, category: labels.category });
 
     const watch = new Watch(app.serviceManager.serverSettings, life, panel, item);
-    app.restored.then(
-      () => watch.start(),
-      () => watch.start()
-    );
+    void app.restored.then(() => watch.start());
   }
 };
 
