@@ -56,6 +56,16 @@ def test_where_no_portal_is_watched_no_rule_misses_it(said: str) -> None:
     assert dict(SAID.findall(said))["control"] == "hosts.yml"
 
 
+def test_what_runs_on_another_host_now_ends_here(tmp_path: Path) -> None:
+    hosts: dict[str, dict[str, object]] = {
+        "node": {"monitoring_dcgm": True, "monitoring_dcgm_hosts": ["node"]}
+    }
+    told = dict(SAID.findall(played(tmp_path, hosts, "{{ monitoring_ended | join(' ') }}")))
+    assert told["control"] == "slurm-exporter dcgm-exporter"
+    assert told["portal1"] == "dcgm-exporter prometheus alertmanager"
+    assert told["node"] == "slurm-exporter prometheus alertmanager"
+
+
 def test_a_file_that_would_take_the_place_of_the_portals_is_refused(said: str) -> None:
     refused = roles.refusals(said)
     assert refused.keys() == {"portal1", "portal2"}

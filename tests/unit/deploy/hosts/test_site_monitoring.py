@@ -1,6 +1,7 @@
 """A host's own services for monitoring are left alone; a port that both want is refused."""
 
 import re
+from pathlib import Path
 
 import pytest
 import yaml
@@ -67,6 +68,29 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> str:
 )
 def test_only_the_unit_of_a_new_package_is_masked(said: str, host: str, units: set[str]) -> None:
     assert set(re.findall(rf"^changed: \[{host}\] => \(item=(\S+)\)", said, re.M)) == units
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_unit_that_the_site_has_made_itself_stays(is_link: bool, tmp_path: Path) -> None:
+    """As of a program that no package has brought: our mask would take its place."""
+    own, new = tmp_path / "own.service", tmp_path / "new.service"
+    written = tmp_path / "elsewhere" if is_link else own
+    written.write_text("[Unit]\n")
+    if is_link:
+        own.symlink_to(written)
+    units = [
+        # Found from /etc/systemd/system.
+        {"unit": f"../../..{path.with_suffix('')}", "package": path.stem}
+        for path in (own, new)
+    ]
+    tasks = [
+        {"set_fact": {"packages": {}, "cacheable": True}},
+        {"import_tasks": str(ROLE / "tasks/units.yml")},
+    ]
+    said = roles.played(tmp_path, {"here": {}}, {"monitoring_package_units": units}, tasks)
+    assert "failed=0" in said, said
+    assert own.read_text() == "[Unit]\n"
+    assert new.readlink() == Path("/dev/null")
 
 
 def test_a_port_of_a_service_of_the_sites_is_refused(said: str) -> None:

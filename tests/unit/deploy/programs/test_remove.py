@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from tests import roles
+from tests.systemctl import Systemctl
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -124,3 +125,27 @@ def test_what_instances_share_goes_with_the_last_of_them(tmp_path: Path) -> None
     said = roles.played(tmp_path, hosts, {}, [task])
     stays = [(tmp_path / str(number)).exists() for number in range(len(OTHERS))]
     assert stays == [not is_alone for is_alone in OTHERS.values()], said
+
+
+@pytest.mark.parametrize("other", ["", "data-scientist-portal-other"])
+def test_the_last_instance_of_a_machine_gives_the_distributions_units_back(
+    other: str, tmp_path: Path
+) -> None:
+    """Another one has services in their place, which they would meet after a boot."""
+    systemctl = Systemctl(tmp_path, "masked", "inactive", "masked")
+    (tmp_path / "etc" / other).mkdir(parents=True)
+    tasks = yaml.safe_load((roles.ROLES / "instance/tasks/erase.yml").read_text())
+    # Without those that remove something of this machine.
+    (find,) = (task for task in tasks if "ansible.builtin.find" in task)
+    find["ansible.builtin.find"]["paths"] = str(tmp_path / "etc")
+    units = [task for task in tasks if "masked" in task.get("ansible.builtin.systemd_service", {})]
+    in_order = [task for task in tasks if task in (find, *units)]
+    given = {
+        "instance_has_systemd": True,
+        "instance_package_units": {"munge": "munge"},
+        "group_names": ["munge"],
+    }
+    told = [{**task, "vars": given | task.get("vars", {})} for task in in_order]
+    environment = {"PATH": systemctl.path}
+    said = roles.played(tmp_path, {"here": {}}, {}, told, environment=environment)
+    assert systemctl.told() == ([] if other else ["unmask munge.service"]), said
