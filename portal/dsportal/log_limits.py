@@ -42,7 +42,7 @@ class LogLimiter(logging.Filter):
         """Cut a record, and say whether it is written."""
         if self._is_stranger() and not self._is_for_admins(record):
             return False
-        record.msg, record.args = cut(record.getMessage(), _LONGEST_LINE), None
+        shorten(record, _LONGEST_LINE)
         if record.exc_info and not record.exc_text:
             trace = logging.Formatter().formatException(record.exc_info)
             record.exc_text = cut(trace, _LONGEST_TRACEBACK)
@@ -73,6 +73,19 @@ class LogLimiter(logging.Filter):
         self._left -= len(_FULL)
         record.msg, record.exc_info, record.exc_text = _FULL, None, None
         return True
+
+
+def shorten(record: logging.LogRecord, longest: int) -> None:
+    """Cut a record's words where they are too long.
+
+    Of one whose arguments do not fit, the words are told alone: a handler would do no more than
+    complain of it, but what a filter raises reaches whoever logged.
+    """
+    try:
+        words = record.getMessage()
+    except Exception as error:  # noqa: BLE001  # an argument's own __str__ may raise anything
+        words = f"{record.msg} ({record.pathname}:{record.lineno}: {type(error).__name__})"
+    record.msg, record.args = cut(words, longest), None
 
 
 def cut(text: str, longest: int) -> str:

@@ -92,3 +92,12 @@ def test_what_is_written_in_all_is_bounded(log: logging.Logger, pages: Pages, wo
     world.now += 60
     log.warning("There is room again")
     assert pages.lines[-1] == "There is room again"
+
+
+def test_a_line_whose_arguments_do_not_fit_breaks_nothing(
+    log: logging.Logger, pages: Pages
+) -> None:
+    log.warning("%d of %d", "one")
+    (line,) = pages.lines
+    assert line.startswith("%d of %d (")
+    assert line.endswith(": TypeError)")

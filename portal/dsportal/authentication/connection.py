@@ -14,13 +14,15 @@ from ldap3.core.exceptions import LDAPException
 
 from dsportal.authentication.bind_answer import PASSWORD_POLICY, is_right
 from dsportal.authentication.entry import Entry
-from dsportal.authentication.errors import DirectoryError, Refused
+from dsportal.authentication.errors import DirectoryError, LimitExceeded, Refused
 
 # [MS-ADTS] 3.1.1.3.4.3: what every Active Directory says that it can do.
 _ACTIVE_DIRECTORY = "1.2.840.113556.1.4.800"
 # [MS-ADTS] 3.1.1.3.4.1.12: no references to other parts of the forest in what is found.
 _DOMAIN_SCOPE = "1.2.840.113556.1.4.1339"
 _REFERRAL = 10
+# RFC 4511, appendix A: timeLimitExceeded, sizeLimitExceeded, adminLimitExceeded.
+_LIMITS = frozenset({3, 4, 11})
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,11 @@ class DirectoryConnection:
     def search(
         self, base: str, wanted: str, attributes: Sequence[str], *, only_base: bool = False
     ) -> list[Entry]:
-        """Find entries; half an answer is none: raises Refused where another server has more."""
+        """Find entries; half an answer is none.
+
+        Raises Refused where another server has more, LimitExceeded where this one has and does not
+        tell it.
+        """
         connection = self._connection
         connection.search(
             base,
@@ -120,7 +126,8 @@ class DirectoryConnection:
             raise Refused(f"the directory refers the search under {base} to {places}")
         if result["result"] != 0:
             told = f"{result['description']} {result['message']}".strip()
-            raise DirectoryError(f"search under {base}: {told}")
+            kind = LimitExceeded if result["result"] in _LIMITS else DirectoryError
+            raise kind(f"search under {base}: {told}")
         return _entries(response)
 
     def close(self) -> None:

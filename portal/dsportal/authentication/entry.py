@@ -8,6 +8,8 @@ from ldap3.utils.dn import parse_dn
 
 # RFC 4514, 2.4: a character, or a byte as two hexadecimal digits.
 _ESCAPED = re.compile(rb"\\([0-9A-Fa-f]{2}|.)", re.DOTALL)
+# White space of a value itself: escaped, or other than the plain spaces that may stand around one.
+_OWN_SPACE = re.compile(r"(\\[^\s])|\\?([^\S ])|\\( )")
 
 
 @dataclass(frozen=True)
@@ -70,9 +72,15 @@ def _folded(dn: str) -> list[tuple[str, str]]:
 
 
 def _parts(dn: str) -> list[tuple[str, str]]:
-    # OpenLDAP writes C# as it stands, as RFC 4514 lets it; ldap3 takes it once it is escaped.
-    parsed = parse_dn(dn, escape=True, strip=True)
+    # OpenLDAP writes C# as it stands, as RFC 4514 lets it; ldap3 takes it once it is escaped. Its
+    # strip takes any white space, and would make the group "admins" of one with a tab behind that.
+    parsed = parse_dn(_OWN_SPACE.sub(_in_bytes, dn), escape=True, strip=True)
     return [(name.lower(), _unescaped(value)) for name, value, _ in parsed]
+
+
+def _in_bytes(found: re.Match[str]) -> str:
+    space = found[2] or found[3]
+    return "".join(f"\\{byte:02X}" for byte in space.encode()) if space else found[0]
 
 
 def _unescaped(value: str) -> str:

@@ -1,9 +1,10 @@
 """Errors of questions to the directory.
 
 Exception
-├── DirectoryError   no server answered: nothing is known, and nothing changes
-└── Refused          a server answered, and the answer is no
-    └── Locked       the account takes no password for now, be it right or wrong
+├── DirectoryError        no server answered: nothing is known, and nothing changes
+│   └── LimitExceeded     one did, and gave less than there is: this account is not known
+└── Refused               a server answered, and the answer is no
+    └── Locked            the account takes no password for now, be it right or wrong
 """
 
 from dsportal.authentication.words import LOCKED
@@ -11,6 +12,10 @@ from dsportal.authentication.words import LOCKED
 
 class DirectoryError(Exception):
     """No server of the directory gave an answer; says which and why, for the log."""
+
+
+class LimitExceeded(DirectoryError):
+    """The answer is beyond a limit of the directory; other questions may well be answered."""
 
 
 class Refused(Exception):

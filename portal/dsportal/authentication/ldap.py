@@ -21,7 +21,7 @@ from traitlets import Bool, Enum, Float, Int, List, TraitError, Unicode, default
 from dsportal.authentication.admission import NO_ANSWER, GroupAdmission
 from dsportal.authentication.connection import LdapAccess, LookupAccount
 from dsportal.authentication.directory import Directory, DirectoryAccount
-from dsportal.authentication.errors import DirectoryError, Locked, Refused
+from dsportal.authentication.errors import DirectoryError, LimitExceeded, Locked, Refused
 from dsportal.authentication.layout import SCHEMAS, Layout, default_realm
 from dsportal.authentication.names import shown, unix_name, without_realm
 from dsportal.authentication.throttle import TOO_MANY
@@ -174,7 +174,9 @@ class DirectoryAuthenticator(GroupAdmission, LDAPAuthenticator):  # type: ignore
             self.log.warning("%s is not let in any more: %s", user.name, refusal.reason)
             return False
         except DirectoryError as error:
-            self._no_refresh_until = time.monotonic() + self.refresh_pause
+            # One account with more groups than the directory lists is nobody else's affair.
+            if not isinstance(error, LimitExceeded):
+                self._no_refresh_until = time.monotonic() + self.refresh_pause
             self.log.warning("The account of %s stays as it is: %s", user.name, error)
             return True
         model = self.auth_model(account.name, account.groups)

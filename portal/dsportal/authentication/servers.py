@@ -14,7 +14,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 from dsportal.authentication.connection import DirectoryConnection, LdapAccess
-from dsportal.authentication.errors import DirectoryError, Refused
+from dsportal.authentication.errors import DirectoryError, LimitExceeded, Refused
 
 # For how long a server that failed is asked last.
 _BAD_SERVER_SECONDS = 60.0
@@ -37,9 +37,9 @@ class Servers:
         """Put a question; a server that fails is followed by the next, until the deadline.
 
         The deadline is as ``time.monotonic`` tells time. Raises DirectoryError where none answers,
-        and lets Refused pass: a no is an answer.
+        LimitExceeded where one did so in part, and lets Refused pass: a no is an answer.
         """
-        left, failures = self._in_order(), dict[str, str]()
+        left, failures, kind = self._in_order(), dict[str, str](), DirectoryError
         while (connection := self._greeted(left, failures, deadline)) is not None:
             left.remove(connection.url)
             try:
@@ -48,12 +48,13 @@ class Servers:
                 raise
             except Exception as error:  # noqa: BLE001  # what ldap3 makes of a bad answer is open
                 self._fail(connection.url, error, failures)
+                kind = LimitExceeded if isinstance(error, LimitExceeded) else kind
             else:
                 self._failed_at.pop(connection.url, None)
                 return answer
             finally:
                 connection.close()
-        raise DirectoryError("; ".join(f"{url}: {why}" for url, why in failures.items()))
+        raise kind("; ".join(f"{url}: {why}" for url, why in failures.items()))
 
     def _in_order(self) -> list[str]:
         """List the servers in the order of the settings, those that failed lately at the end."""

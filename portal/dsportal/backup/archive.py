@@ -4,6 +4,7 @@ import hashlib
 import os
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,7 +50,7 @@ def read(file: Path, folder: Path) -> Manifest:
             manifest = manifests.from_json(_content(tar, manifests.NAME))
             for part in manifest.parts:
                 _extract(tar, part.member, folder)
-    except (OSError, EOFError, tarfile.TarError) as error:
+    except (OSError, EOFError, tarfile.TarError, zlib.error) as error:
         raise BackupError(f"{file} cannot be read: {error}") from error
     for part in manifest.parts:
         if digest(folder / part.member) != part.sha256:

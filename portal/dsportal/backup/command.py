@@ -1,6 +1,7 @@
 """``portal backup`` and ``portal restore``, for root on the head node."""
 
 import os
+import signal
 import socket
 import sys
 from argparse import ArgumentParser, Namespace
@@ -9,7 +10,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from dsportal.backup import archive, databases, manifest, plan, saving, services, trees
+from dsportal.backup import archive, databases, manifest, owners, plan, saving, services, trees
 from dsportal.backup.manifest import BackupEntry, BackupError, Kind, Manifest
 from dsportal.hub.database import libpq_url
 from dsportal.settings.whole import Settings
@@ -37,6 +38,7 @@ def add_options(backup: ArgumentParser, restore: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Do what is asked; say in one line why not."""
+    _end_tidily()
     try:
         if os.geteuid() != 0:
             raise BackupError("run this as root: it reads what only its owners may")
@@ -50,6 +52,14 @@ def run(options: Namespace) -> int:
         sys.stderr.write(f"portal {options.command}: {error}\n")
         return 1
     return 0
+
+
+def _end_tidily() -> None:
+    """Let who is told to end remove its folder of copies first: secrets, and a whole database."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # With nohup it is ignored.
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, lambda told, _: sys.exit(128 + told))
 
 
 def make(file: Path, settings_file: Path) -> None:
@@ -152,6 +162,8 @@ def _check(part: BackupEntry, content: Path, settings: Settings) -> None:
     match part.kind:
         case Kind.FILES:
             trees.check(content, Path(part.place))
+        case Kind.SQLITE:
+            owners.check(part.owner, part.group)
         case Kind.POSTGRESQL:
             _postgresql(settings)
             databases.check_program("pg_restore")

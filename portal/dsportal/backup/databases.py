@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+from dsportal.backup import sqlite_files
 from dsportal.backup.manifest import BackupEntry, BackupError
 
 _TIME_LIMIT_SECONDS = 3600
@@ -18,17 +19,28 @@ _MISSING = "{} is not installed: it is in the package of the database or its cli
 
 
 def copy_sqlite(file: Path, to: Path) -> None:
-    """Copy an SQLite file as of one moment (sqlite.org/backup.html)."""
-    with closing(sqlite3.connect(file, timeout=30)) as source, closing(sqlite3.connect(to)) as copy:
-        source.backup(copy)
-        # One file, which needs no log beside it.
-        copy.execute("PRAGMA journal_mode=DELETE")
+    """Copy an SQLite file as of one moment (sqlite.org/backup.html).
+
+    Raises:
+        BackupError: it is held by somebody else, or is no database.
+
+    """
+    try:
+        with (
+            closing(sqlite3.connect(file, timeout=30)) as source,
+            closing(sqlite3.connect(to)) as copy,
+        ):
+            source.backup(copy)
+            # One file, which needs no log beside it.
+            copy.execute("PRAGMA journal_mode=DELETE")
+    except sqlite3.Error as error:
+        raise BackupError(f"{file} cannot be copied: {error}") from error
 
 
 def put_sqlite(copy: Path, part: BackupEntry) -> None:
     """Put an SQLite file back, with the owner that it had."""
     file = Path(part.place)
-    for tail in ("-wal", "-shm"):
+    for tail in sqlite_files.BESIDE:
         file.with_name(file.name + tail).unlink(missing_ok=True)
     building = file.with_name(f".{file.name}.restoring")
     # The folder is the hub's user's, and so is what comes back in it: a link of that name, say.

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from dsportal.backup import sqlite_files
 from dsportal.backup.manifest import Kind
 from dsportal.settings.whole import Settings
 
@@ -24,8 +25,8 @@ def sources(settings: Settings, file: Path) -> list[Source]:
     if settings.backup.slurm_state_dir:
         wanted.append(Path(settings.backup.slurm_state_dir))
     plain = [Source(Kind.FILES, str(path)) for path in outermost(wanted) if path != state]
-    hub = Source(Kind.FILES, str(state), ("*.sqlite", "*.sqlite-wal", "*.sqlite-shm"))
-    databases = [Source(Kind.SQLITE, str(path)) for path in sorted(state.glob("*.sqlite"))]
+    hub = Source(Kind.FILES, str(state), sqlite_files.PATTERNS)
+    databases = [Source(Kind.SQLITE, str(path)) for path in sqlite_files.below(state)]
     if settings.hub.database_url:
         databases.append(Source(Kind.POSTGRESQL, "the hub's PostgreSQL"))
     if settings.backup.accounting_socket:

@@ -1,13 +1,12 @@
 """Trees of files and folders with their owners and modes, as one tar file."""
 
 import fnmatch
-import grp
 import os
-import pwd
 import tarfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from dsportal.backup import owners
 from dsportal.backup.manifest import BackupError
 
 _ROOT = "root"
@@ -60,28 +59,18 @@ def check(archive: Path, place: Path) -> None:
         BackupError: it cannot; why, in one line.
 
     """
-    building = _building(place)
-    if building.exists():
-        raise BackupError(f"{building} is in the way: another restore runs, or has failed there")
-    links: set[Path] = set()
+    _check_place(place)
     with tarfile.open(archive) as tar:
-        for member in tar:
-            _check(member)
-            path = Path(member.name)
-            # Whose folder it is may put a link in a folder's place while it is packed.
-            if not links.isdisjoint(path.parents):
-                raise BackupError(f"the backup holds {member.name!r}, which lies below a link")
-            if member.issym():
-                links.add(path)
+        _checked(tar)
 
 
 def unpack(archive: Path, place: Path, aside: Path) -> None:
-    """Put a file or folder back; what stands in its place goes aside."""
-    check(archive, place)
+    """Put a file or folder back, after all of `check`; what stands in its place goes aside."""
+    _check_place(place)
     building = _building(place)
-    building.mkdir(mode=0o700, parents=True)
     with tarfile.open(archive) as tar:
-        members = tar.getmembers()
+        members = _checked(tar)
+        building.mkdir(mode=0o700, parents=True)
         tar.extraction_filter = lambda member, _: member
         tar.extractall(building, members)  # noqa: S202  # each was checked above
     if place.exists() or place.is_symlink():
@@ -94,15 +83,33 @@ def _building(place: Path) -> Path:
     return place.with_name(f".{place.name}.restoring")
 
 
+def _check_place(place: Path) -> None:
+    building = _building(place)
+    if building.exists():
+        raise BackupError(f"{building} is in the way: another restore runs, or has failed there")
+    if place.is_mount():
+        raise BackupError(
+            f"{place} is a file system of its own, which cannot go aside: unmount it and restore; "
+            "then move what came back away, mount it again, and copy that into it (cp -a)"
+        )
+
+
+def _checked(tar: tarfile.TarFile) -> list[tarfile.TarInfo]:
+    """Return an archive's members, each of which may be put back."""
+    links: set[Path] = set()
+    for member in tar:
+        _check(member)
+        path = Path(member.name)
+        # Whose folder it is may put a link in a folder's place while it is packed.
+        if not links.isdisjoint(path.parents):
+            raise BackupError(f"the backup holds {member.name!r}, which lies below a link")
+        if member.issym():
+            links.add(path)
+    return tar.getmembers()
+
+
 def _check(member: tarfile.TarInfo) -> None:
     parts = Path(member.name).parts
     if parts[:1] != (_ROOT,) or ".." in parts:
         raise BackupError(f"the backup holds {member.name!r}, which would leave its folder")
-    try:
-        # A number that had no name when it was packed comes back as that number.
-        if member.uname:
-            pwd.getpwnam(member.uname)
-        if member.gname:
-            grp.getgrnam(member.gname)
-    except KeyError as error:
-        raise BackupError(f"there is no {error} here: deploy first, then restore") from error
+    owners.check(member.uname, member.gname)

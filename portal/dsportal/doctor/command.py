@@ -81,9 +81,10 @@ def add_options(described: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Ask what the folder expects, and show the answers; once, or until ended."""
+    hanging: dict[int, str] = {}
     try:
         while True:
-            lines = _asked(options)
+            lines = _asked(options, hanging)
             _show(lines, options)
             if not options.every:
                 return 1 if any(line.finding.state is State.FAILED for line in lines) else 0
@@ -93,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
         return 2
 
 
-def _asked(options: argparse.Namespace) -> list[Line]:
+def _asked(options: argparse.Namespace, hanging: dict[int, str]) -> list[Line]:
     if options.attach:
         return attachment.asked(
             str(options.attach),
@@ -103,7 +104,7 @@ def _asked(options: argparse.Namespace) -> list[Line]:
             options.limits,
         )
     checks = plan.checks_of(expected.load(options.expected))
-    return rounds.run(checks, is_root=os.geteuid() == 0)
+    return rounds.run(checks, is_root=os.geteuid() == 0, hanging=hanging)
 
 
 def _show(lines: Sequence[Line], options: argparse.Namespace) -> None:

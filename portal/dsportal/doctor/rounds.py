@@ -2,6 +2,7 @@
 
 A question to a file system that hangs cannot be taken back, not even by ending its thread. So each
 check is a child; one that does not answer in time is killed, or left behind where even that hangs.
+Of one check there is one such child at most, however many rounds there are.
 """
 
 import contextlib
@@ -10,7 +11,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import asdict, dataclass, replace
 
 from dsportal.doctor.finding import Finding, Line, State, failed
@@ -39,14 +40,32 @@ class _Child:
     deadline: float
 
 
-def run(checks: Sequence[Check], *, is_root: bool) -> list[Line]:
-    """Ask everything at once; give the answers in the order of the questions."""
-    children = [_started(check) if is_root or not check.needs_root else None for check in checks]
+def run(
+    checks: Sequence[Check], *, is_root: bool, hanging: dict[int, str] | None = None
+) -> list[Line]:
+    """Ask everything at once; give the answers in the order of the questions.
+
+    ``hanging``: the children of earlier rounds that were left behind, each with its check's name;
+    it is kept up to date. What one of them still waits for is not asked again.
+    """
+    hanging = {} if hanging is None else hanging
+    for pid in [pid for pid in hanging if _has_ended(pid)]:
+        del hanging[pid]
+    waited_for = frozenset(hanging.values())
+    begun = [_not_asked(check, is_root, waited_for) or _started(check) for check in checks]
     findings = [
-        _finding(check, child) if child else Finding(State.LEFT_OUT, "only root may ask")
-        for check, child in zip(checks, children, strict=True)
+        one if isinstance(one, Finding) else _finding(check, one, hanging)
+        for check, one in zip(checks, begun, strict=True)
     ]
     return [Line(check.name, finding) for check, finding in zip(checks, findings, strict=True)]
+
+
+def _not_asked(check: Check, is_root: bool, waited_for: Set[str]) -> Finding | None:
+    if check.needs_root and not is_root:
+        return Finding(State.LEFT_OUT, "only root may ask")
+    if check.name in waited_for:
+        return failed("still no answer to an earlier round", check.if_silent)
+    return None
 
 
 def _started(check: Check) -> _Child:
@@ -75,12 +94,13 @@ def _answer(check: Check, writing: int) -> None:
         os._exit(0)
 
 
-def _finding(check: Check, child: _Child) -> Finding:
+def _finding(check: Check, child: _Child, hanging: dict[int, str]) -> Finding:
     try:
         told = _told(child)
     finally:
         os.close(child.answers)
-        _end(child)
+        if not _end(child):
+            hanging[child.pid] = check.name
     if told is None:
         return failed(f"no answer in {check.seconds:g} s", check.if_silent)
     if not told:
@@ -102,10 +122,16 @@ def _told(child: _Child) -> bytes | None:
         told += part
 
 
-def _end(child: _Child) -> None:
+def _end(child: _Child) -> bool:
+    """Kill a child and its programs; say whether it has ended."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
     # What hangs in the kernel is left behind: its end may never come.
     deadline = time.monotonic() + _END_SECONDS
-    while os.waitpid(child.pid, os.WNOHANG)[0] == 0 and time.monotonic() < deadline:
+    while not (has_ended := _has_ended(child.pid)) and time.monotonic() < deadline:
         time.sleep(0.005)
+    return has_ended
+
+
+def _has_ended(pid: int) -> bool:
+    return os.waitpid(pid, os.WNOHANG)[0] != 0

@@ -1,17 +1,20 @@
 """Disk usage: the size of folders, and the space that is left."""
 
 import os
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 
 def bytes_in(folder: Path) -> int:
     """Return the bytes of all files below a folder, while others may work in it."""
     size = 0
-    for file in folder.rglob("*"):
-        try:
-            size += file.lstat().st_size if file.is_file() else 0
-        except FileNotFoundError:
-            continue  # renamed, and counted soon
+    # Not rglob, which fails at a folder that has been removed since its name was read.
+    for below, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):  # renamed, and counted soon
+                found = os.lstat(os.path.join(below, name))
+                size += found.st_size if stat.S_ISREG(found.st_mode) else 0
     return size
 
 

@@ -1,6 +1,7 @@
 """What becomes of those who are logged in when the directory changes its mind."""
 
 import asyncio
+import base64
 import contextlib
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -77,6 +78,37 @@ def test_who_is_gone_has_to_log_in_again(
 def test_who_left_the_groups_has_to_log_in_again(authenticator: MakeAuthenticator) -> None:
     used = authenticator(allowed_groups={"vision"}, **reader())
     assert refreshed(used, "user3") is False
+
+
+# slapd takes them for other names; it holds a tab or a no-break space for a space.
+@pytest.mark.parametrize("space", ["\x0b", "\x1f", "\x85", "\u2028"], ids=ascii)
+def test_a_group_that_only_looks_like_the_admins_makes_nobody_an_admin(
+    authenticator: MakeAuthenticator, directory: Slapd, space: str
+) -> None:
+    name = f"{space}portal-admins"
+    dn = base64.b64encode(f"cn={name},{GROUP_BASE}".encode()).decode()
+    cn = base64.b64encode(name.encode()).decode()
+    member = f"member: uid=user1,{USER_BASE}"
+    directory.change(f"dn:: {dn}\nobjectClass: groupOfNames\ncn:: {cn}\n{member}\n", "ldapadd")
+    found = refreshed(authenticator(**reader()), "user1")
+    directory.change(f"dn:: {dn}\nchangetype: delete\n")
+    assert isinstance(found, dict)
+    assert name in found["groups"]
+    assert found["admin"] is False
+
+
+def test_more_groups_than_the_directory_lists_are_nobody_elses_affair(
+    authenticator: MakeAuthenticator, directory: Slapd
+) -> None:
+    """Slapd lists 500 entries, unless its sizelimit is another."""
+    dns = [f"cn=many{number},{GROUP_BASE}" for number in range(501)]
+    group = "objectClass: groupOfNames\nmember: uid=user1,"
+    directory.change("\n".join(f"dn: {dn}\n{group}{USER_BASE}\n" for dn in dns), "ldapadd")
+    used = authenticator(**reader(), refresh_pause=60)
+    found = [refreshed(used, name) for name in ("user1", "user3")]
+    directory.change("\n".join(f"dn: {dn}\nchangetype: delete\n" for dn in dns))
+    assert found[0] is True
+    assert isinstance(found[1], dict)
 
 
 def test_a_lock_by_somebody_elses_tries_ends_no_login(

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -58,5 +59,19 @@ def test_a_file_that_was_cut_off_is_noticed(folder: Path, tmp_path: Path) -> Non
 def test_something_else_is_no_backup(tmp_path: Path) -> None:
     file = tmp_path / "x"
     file.write_text("hello")
+    with archive.staging(tmp_path) as back, pytest.raises(BackupError, match="cannot be read"):
+        archive.read(file, back)
+
+
+def test_a_file_that_a_disk_has_spoiled_is_noticed(folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "backup.tar.gz"
+    (folder / "000.files").write_bytes(os.urandom(1 << 20))
+    part = BackupEntry(Kind.FILES, "/etc/x", "000.files", archive.digest(folder / "000.files"))
+    content = Manifest(FORMAT, "1.0", "head", "now", "", (part,))
+    (folder / manifest.NAME).write_bytes(manifest.to_json(content))
+    archive.write(content, folder, file)
+    whole = file.read_bytes()
+    half = len(whole) // 2
+    file.write_bytes(whole[:half] + bytes(200_000) + whole[half + 200_000 :])
     with archive.staging(tmp_path) as back, pytest.raises(BackupError, match="cannot be read"):
         archive.read(file, back)

@@ -1,7 +1,12 @@
 """A restore checks everything before it changes anything."""
 
+import argparse
 import io
+import multiprocessing
+import os
+import signal
 import tarfile
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,6 +20,7 @@ from dsportal.backup.manifest import BackupEntry, BackupError, Kind, Manifest
     ("owner", "kind", "said"),
     [
         ("nobody-of-that-name", Kind.FILES, "nobody-of-that-name"),
+        ("nobody-of-that-name", Kind.SQLITE, "nobody-of-that-name"),
         # Of a machine that has no database.
         ("root", Kind.POSTGRESQL, "set hub.database_url"),
     ],
@@ -30,7 +36,9 @@ def test_a_part_that_cannot_be_put_back_leaves_the_others_as_they_are(
         with tarfile.open(tmp_path / f"{number}.files", "w") as tar:
             tar.addfile(member, io.BytesIO(b"then"))
     parts = tuple(
-        BackupEntry(each, str(place), f"{number}.files", archive.digest(content))
+        BackupEntry(
+            each, str(place), f"{number}.files", archive.digest(content), owner, "root", 0o600
+        )
         for number, (place, each) in enumerate(zip(places, (Kind.FILES, kind), strict=True))
         for content in [tmp_path / f"{number}.files"]
     )
@@ -48,3 +56,27 @@ def test_a_part_that_cannot_be_put_back_leaves_the_others_as_they_are(
         command.restore(tmp_path / "backup.tar.gz", settings, replace=True)
     assert [place.read_text() for place in places] == ["now", "now"]
     assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_backup_that_is_ended_leaves_no_copies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """Each night that a shutdown had ended left a copy of all databases, which nothing removed."""
+
+    def make(file: Path, settings: Path) -> None:
+        with archive.staging(tmp_path) as folder:
+            (folder / "dump").write_text("secret")
+            os.kill(os.getpid(), number)
+            time.sleep(60)
+
+    monkeypatch.setattr(command, "make", make)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    options = argparse.Namespace(
+        command="backup", nightly=False, file=tmp_path / "x", settings=tmp_path / "y"
+    )
+    child = multiprocessing.get_context("fork").Process(target=command.run, args=[options])
+    child.start()
+    child.join(30)
+    assert child.exitcode == 128 + number
+    assert not list(tmp_path.iterdir())

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dsportal.backup.manifest import BackupError
-from dsportal.backup.trees import pack, unpack
+from dsportal.backup.trees import check, pack, unpack
 
 
 @pytest.fixture
@@ -114,3 +114,10 @@ def test_what_cannot_be_put_back_leaves_no_folder_that_is_in_the_way(tmp_path: P
     with pytest.raises(BackupError):
         unpack(tmp_path / "tar", tmp_path / "new", tmp_path / "aside")
     assert [path.name for path in tmp_path.iterdir()] == ["tar"]
+
+
+def test_a_file_system_of_its_own_is_refused_before_anything_changes(tmp_path: Path) -> None:
+    (tmp_path / "x").touch()
+    pack(tmp_path / "x", tmp_path / "tar", [])
+    with pytest.raises(BackupError, match="/proc is a file system of its own"):
+        check(tmp_path / "tar", Path("/proc"))

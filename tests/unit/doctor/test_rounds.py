@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dsportal.doctor import command, expected, plan
+from dsportal.doctor import command, expected, plan, rounds
 from dsportal.doctor.expected import Expected, ExpectedError, ExpectedKernel, ExpectedSlurm, Mount
 from dsportal.doctor.finding import Finding, State, ok
 from dsportal.doctor.rounds import Check, run
@@ -129,3 +129,34 @@ def test_the_node_exporter_is_told_by_numbers(tmp_path: Path) -> None:
     ]
     assert lines[2].startswith("portal_doctor_asked_timestamp_seconds 1")
     assert file.stat().st_mode & 0o777 == 0o644
+
+
+def test_what_hangs_even_when_killed_is_not_asked_again_until_it_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With --every, a dead mount got one more process for good in each round."""
+
+    def ask() -> Finding:
+        with (tmp_path / "asked").open("a") as asked:
+            asked.write("x")
+        return hang() if (tmp_path / "is-dead").exists() else ok("there")
+
+    kill, hanging = os.killpg, dict[int, str]()
+    monkeypatch.setattr(rounds, "_END_SECONDS", 0.05)
+    monkeypatch.setattr(os, "killpg", lambda *_: None)  # as in the kernel
+    (tmp_path / "is-dead").touch()
+    checks = [Check("mount", ask, "look there", seconds=1), say("a")]
+    try:
+        for _ in range(3):
+            lines = run(checks, is_root=True, hanging=hanging)
+            assert [line.finding.state for line in lines] == [State.FAILED, State.OK]
+            assert lines[0].finding.next_step == "look there"
+        assert (tmp_path / "asked").read_text() == "x"
+    finally:
+        for pid in hanging:
+            kill(pid, signal.SIGKILL)
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    (tmp_path / "is-dead").unlink()
+    lines = run(checks, is_root=True, hanging=hanging)
+    assert [line.finding.found for line in lines] == ["there", "a"]
+    assert hanging == {}

@@ -1,7 +1,9 @@
 """A folder of images with their records."""
 
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,3 +89,23 @@ def test_a_record_of_a_newer_release_is_not_taken_for_none(tmp_path: Path) -> No
         ImageError, match=r"has version 2, .* reads up to 1: this host has an older"
     ):
         image_folder.find(DIGEST, RECORD.file)
+
+
+def test_the_size_is_told_while_somebody_else_removes_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Apptainer unpacks, and removes, a whole system in the folder of another image."""
+    put(ImageFolder(tmp_path))
+    gone = tmp_path / ".partial/other/rootfs"
+    gone.mkdir(parents=True)
+    scan = os.scandir
+
+    def scan_late(folder: str | Path = ".") -> Any:
+        if Path(folder) == gone and gone.exists():
+            gone.rmdir()
+        return scan(folder)
+
+    monkeypatch.setattr(os, "scandir", scan_late)
+    record = (tmp_path / f"{RECORD.file}.json").stat().st_size
+    assert ImageFolder(tmp_path).used() == record + len(b"image")
+    assert not gone.exists()

@@ -18,7 +18,7 @@ from jupyterhub.metrics import prometheus_log_method
 from tornado import web
 from tornado.log import app_log
 
-from dsportal.log_limits import cut
+from dsportal.log_limits import cut, shorten
 
 LONGEST_ADDRESS = 300
 """In characters; what is longer is cut."""
@@ -95,7 +95,7 @@ class LineLimiter(logging.Filter):
             if self._now() - self._said_at < 1:
                 return False
             longest, self._said_at = LONGEST_ADDRESS, self._now()
-        record.msg, record.args = cut(record.getMessage(), longest), None
+        shorten(record, longest)
         return True
 
 

@@ -17,7 +17,7 @@ with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
     from dsportal.authentication.ldap import DirectoryAuthenticator
 
 from dsportal.authentication.directory import DirectoryAccount
-from dsportal.authentication.errors import DirectoryError, Locked, Refused
+from dsportal.authentication.errors import DirectoryError, LimitExceeded, Locked, Refused
 from dsportal.authentication.words import CLOSED
 
 ADA = DirectoryAccount("ada", ("ml", "staff"))
@@ -247,6 +247,16 @@ def test_a_silent_directory_puts_nobody_out_and_is_left_alone(
     monkeypatch.setattr(ldap, "time", SimpleNamespace(monotonic=lambda: later))
     refresh(authenticator)
     assert len(directory.asked) == 2
+
+
+def test_one_account_with_too_many_groups_puts_off_nobody_elses_look(
+    authenticator: Any, directory: StandIn
+) -> None:
+    """Anybody who may make groups could have kept the closed accounts of all others open."""
+    directory.says = LimitExceeded("search under ou=groups: sizeLimitExceeded")
+    assert refresh(authenticator) is True
+    directory.says = Refused("the account is closed")
+    assert refresh(authenticator) is False
 
 
 def test_a_slow_one_neither(authenticator: Any, directory: StandIn) -> None:

@@ -58,3 +58,24 @@ def test_groups_of_groups_do_not_count_by_another_way() -> None:
 
 def test_a_branch_is_the_same_in_either_spelling() -> None:
     assert is_below(r"cn=a,ou=R\2C D,dc=example", r"ou=R\, D,dc=example")
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("\x0badmins", "\x0badmins"),  # which slapd 2.5 takes for another name than admins
+        ("admins\t", "admins\t"),
+        ("\nadmins", "\nadmins"),
+        ("admins\u00a0", "admins\u00a0"),
+        (r"admins\ ", "admins "),
+        (r"admins\20", "admins "),
+        ("admins\\\\\u2003", "admins\\\u2003"),
+        ("\n", "\n"),
+    ],
+    ids=repr,
+)
+def test_a_name_with_white_space_at_its_edge_is_not_the_name_without(
+    written: str, name: str
+) -> None:
+    """Who may make groups could take the admins' name; what was no name at all ended the look."""
+    assert groups_of(f"cn={written}, {BASE}") == (name,)

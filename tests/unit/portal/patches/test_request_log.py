@@ -119,6 +119,12 @@ def test_what_is_said_of_users_is_always_written_and_cut() -> None:
         assert len(record.getMessage()) <= request_log.LONGEST_LINE
 
 
+def test_a_line_whose_arguments_do_not_fit_breaks_nothing() -> None:
+    record = line("base", "post", "%d of %d", "one")
+    assert request_log.LineLimiter(lambda: 0.0).filter(record)
+    assert record.getMessage() == "%d of %d (/hub/base.py:1: TypeError)"
+
+
 @pytest.mark.parametrize(("module", "function"), sorted(request_log._OF_STRANGERS))
 def test_the_places_are_there(module: str, function: str) -> None:
     (home,) = [
