@@ -1,7 +1,9 @@
 """MNIST's files, for the notebooks of every framework: needs NumPy and the module beside it."""
 
 import gzip
+import hashlib
 import struct
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,7 +51,7 @@ def origin(folder: Path) -> str:
 def read_images(file: Path) -> np.ndarray:
     """Read an IDX file of images: unsigned bytes, shape (n, rows, columns)."""
     content = _content(file)
-    magic, count, rows, columns = struct.unpack_from(">IIII", content)
+    magic, count, rows, columns = _head(content, 4)
     if magic != IMAGES_MAGIC or len(content) != 16 + count * rows * columns:
         raise DataError(f"{file} is not an IDX file of images, or is cut short")
     return np.frombuffer(content, np.uint8, offset=16).reshape(count, rows, columns)
@@ -58,10 +60,23 @@ def read_images(file: Path) -> np.ndarray:
 def read_labels(file: Path) -> np.ndarray:
     """Read an IDX file of labels: unsigned bytes, shape (n,)."""
     content = _content(file)
-    magic, count = struct.unpack_from(">II", content)
+    magic, count = _head(content, 2)
     if magic != LABELS_MAGIC or len(content) != 8 + count:
         raise DataError(f"{file} is not an IDX file of labels, or is cut short")
     return np.frombuffer(content, np.uint8, offset=8)
+
+
+def digest(folder: Path) -> str:
+    """Return a SHA-256 by which other digits are told, however their files were compressed."""
+    told = hashlib.sha256()
+    for name in mnist_files.SHA256:
+        told.update(hashlib.sha256(_content(folder / f"{name}.gz")).digest())
+    return told.hexdigest()
+
+
+def _head(content: bytes, numbers: int) -> tuple[int, ...]:
+    """Return what a file begins with; zeros where it is too short, as none does."""
+    return struct.unpack_from(f">{numbers}I", content.ljust(4 * numbers, b"\0"))
 
 
 def _content(file: Path) -> bytes:
@@ -70,5 +85,5 @@ def _content(file: Path) -> bytes:
     except FileNotFoundError:
         message = f"{file} is missing; set data_dir in the second cell, or ask for the data set"
         raise DataError(message) from None
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{file} cannot be read: {error}") from error

@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import zlib
 from pathlib import Path
 
 SHA256 = {
@@ -27,7 +28,7 @@ def is_mnist(folder: Path) -> bool:
         return all(
             is_part(name, gzip.decompress((folder / f"{name}.gz").read_bytes())) for name in SHA256
         )
-    except (OSError, EOFError):
+    except (OSError, EOFError, zlib.error):
         return False
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import crops
 import torch
 from digits import DataError
-from shards import FORMATS, PrepareError, manifest, plan_of
+from shards import FORMATS, READ_ERRORS, ShardPlan, manifest, plan_of
 from torch.utils.data import IterableDataset, get_worker_info
 
 Sample = tuple[torch.Tensor, int]
@@ -72,7 +72,7 @@ class Shards(IterableDataset[Sample]):
         done = len(range(number, self.step, workers)) * self.batch
         readers = self.ranks * workers
         if readers > len(self.files):
-            raise PrepareError(f"{readers} readers for only {len(self.files)} shards: prepare more")
+            raise DataError(f"{readers} readers for only {len(self.files)} shards: prepare more")
         files = list(self.files)
         random.Random(f"{self.seed} {self.epoch}").shuffle(files)  # noqa: S311
         place = f"{self.seed} {self.epoch} {self.rank * workers + number}"
@@ -93,7 +93,7 @@ class Shards(IterableDataset[Sample]):
         waiting: list[Record] = []
         while True:
             for file in files:
-                for label, encoded in FORMATS[self.plan.format].read(self.folder / file):
+                for label, encoded in records(self.plan, self.folder / file):
                     waiting.append((file, label, encoded))
                     if len(waiting) > self.shuffle:
                         yield taken(waiting, chance)
@@ -121,12 +121,20 @@ class WholeShards(IterableDataset[Sample]):
     def __iter__(self) -> Iterator[Sample]:
         """Give this rank's images."""
         for file in self.files:
-            for label, encoded in FORMATS[self.plan.format].read(self.folder / file):
+            for label, encoded in records(self.plan, self.folder / file):
                 try:
                     part = crops.in_the_middle(encoded, self.size)
                 except DataError as error:
                     raise DataError(f"a picture in {self.folder / file} {error}") from error
                 yield part, label - self.plan.first_label
+
+
+def records(plan: ShardPlan, shard: Path) -> Iterator[tuple[int, bytes]]:
+    """Give label and JPEG data of each picture of a shard; raise DataError where it is damaged."""
+    try:
+        yield from FORMATS[plan.format].read(shard)
+    except READ_ERRORS as error:
+        raise DataError(f"{shard} cannot be read: {error}") from error
 
 
 def taken(waiting: list[Record], chance: random.Random) -> Record:

@@ -30,6 +30,14 @@ SCHEMA_VERSION = 1  # of these three files, said in the first
 OVERHEAD_BYTES = 2048  # of a record, at most: names, lengths, checksums, tar's blocks
 SAMPLE = 8  # pictures that are enlarged to learn how large the others become
 BLOCK_BYTES = 1 << 20
+READ_ERRORS = (
+    OSError,
+    ValueError,
+    tfrecord.TfrecordError,
+    recordio.RecordError,
+    tarshards.TarError,
+)
+"""What reading a shard raises where it is damaged."""
 
 
 class PrepareError(Exception):
@@ -384,13 +392,7 @@ def verify_copy(folder: Path, plan: ShardPlan, shard: Shard, copy: int) -> int:
         read = FORMATS[plan.format].read(folder / names[0])
         begins = [encoded.startswith(jpegs.FIRST_BYTES) for _, encoded in read]
         sums = [sha256(folder / name) for name in names]
-    except (
-        OSError,
-        ValueError,
-        tfrecord.TfrecordError,
-        recordio.RecordError,
-        tarshards.TarError,
-    ) as error:
+    except READ_ERRORS as error:
         raise PrepareError(f"{names[0]} cannot be read back: {error}") from error
     if len(begins) != shard.images or not all(begins):
         raise PrepareError(

@@ -9,7 +9,7 @@ import random
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -41,6 +41,8 @@ class Images:
     test: Dataset[Any] | None
     classes: int
     channels: int
+    digest: str = ""
+    """A SHA-256 by which other images are told; none of made-up ones."""
 
 
 def open_images(
@@ -66,12 +68,12 @@ def open_images(
         return Images(Synthetic(made_up, size), None, classes=1000, channels=3)
     folder = Path(mount_of(rank, mounts), data).expanduser()
     if (folder / "train-images-idx3-ubyte.gz").exists():
-        return Images(
-            DigitImages(folder, "train"), DigitImages(folder, "t10k"), classes=10, channels=1
-        )
+        parts = (DigitImages(folder, part) for part in ("train", "t10k"))
+        return Images(*parts, classes=10, channels=1, digest=digits.digest(folder))
     for place in (folder, folder / "train"):
         if (place / PLAN).exists():
-            return shards_in(place, folder / "val", size, rank, ranks, seed)
+            found = shards_in(place, folder / "val", size, rank, ranks, seed)
+            return replace(found, digest=folders.digest_of_shards(place, folder / "val"))
     if (folder / "train").is_dir():
         return picture_folders(folder, size, rank == 0, seed, broken_in)
     raise DataError(
@@ -132,6 +134,7 @@ def picture_folders(
         Pictures(test, size, False) if test else None,
         len(found.names),
         channels=3,
+        digest=found.digest(),
     )
 
 

@@ -45,6 +45,8 @@ class TensorflowImages:
     files: list[str] = field(default_factory=list)
     """Of pictures to train on."""
     test_files: list[str] = field(default_factory=list)
+    digest: str = ""
+    """A SHA-256 by which other images are told; none of made-up ones."""
     private_threads: int = 0
     """That read and decode, and do nothing else; 0: TensorFlow's, which all of it shares."""
 
@@ -149,7 +151,8 @@ def mnist(folder: Path) -> TensorflowImages:
         mine = tf.data.Dataset.range(rank, len(parts[1][1]), ranks)
         return chosen(1, mine.batch(batch))
 
-    return TensorflowImages(len(parts[0][1]), 28, 10, 1, train, test)
+    digest = digits.digest(folder)
+    return TensorflowImages(len(parts[0][1]), 28, 10, 1, train, test, digest=digest)
 
 
 def picture_folders(
@@ -187,6 +190,7 @@ def picture_folders(
         test if to_test else None,
         paths,
         divided(to_test or [])[0],
+        found.digest(),
     )
 
 
@@ -229,7 +233,9 @@ def shards(folder: Path, to_test: Path, size: int) -> TensorflowImages:
         return ahead(tf.data.TFRecordDataset(those.files[rank::ranks]), one, batch)
 
     has_test = (to_test / PLAN).exists()
-    return TensorflowImages(found.images, size, found.classes, 3, train, test if has_test else None)
+    digest = folders.digest_of_shards(folder, to_test)
+    tested = test if has_test else None
+    return TensorflowImages(found.images, size, found.classes, 3, train, tested, digest=digest)
 
 
 @dataclass(frozen=True)

@@ -135,9 +135,9 @@ def leave_out_after(file: Path, step: int) -> None:
     write_whole(file, lambda stream: stream.write("".join(kept).encode()))
 
 
-def _elapsed_before(file: Path) -> float:
+def _last_line(file: Path) -> dict[str, float]:
     lines = file.read_text().splitlines() if file.exists() else []
-    return float(json.loads(lines[-1]).get("elapsed_seconds", 0.0)) if lines else 0.0
+    return dict(json.loads(lines[-1])) if lines else {}
 
 
 def same_run(
@@ -192,13 +192,17 @@ class Record:
         where TensorBoard's own package does not.
         """
         self.is_ours = is_ours
+        self.lacks_test = False
+        """Whether it ended after a step's report, before a test was written down."""
         self._results, self._file = results, results / "progress.jsonl"
         self._began = time.monotonic()
         self._tracker = None
         if is_ours:
             leave_out_after(self._file, step)
+            last = _last_line(self._file)
+            self.lacks_test = step > 0 and "test_accuracy" not in last
             # What was before a break counts, the break does not.
-            self._began -= _elapsed_before(self._file)
+            self._began -= float(last.get("elapsed_seconds", 0.0))
             self._curves = drawing or curves(results / "tensorboard", step)
             if self._curves is None:
                 self.say("no curves for TensorBoard: its package is not installed here")

@@ -33,6 +33,7 @@ from record import (
     ResumeError,
     StepTimer,
     Stop,
+    StopChecks,
     arrived,
     run,
     same_run,
@@ -126,7 +127,8 @@ def main(s: argparse.Namespace) -> None:
     is_begun = group.sums(here.is_first and checkpoint.exists())[0] > 0
     # Which images come next in shards follows from how many processes read them.
     of_shards = {"shard_workers": readers} if isinstance(data.train, images.Shards) else {}
-    asked = argparse.Namespace(**vars(s), **of_shards)
+    of_data = {"data_sha256": data.digest} if data.digest else {}
+    asked = argparse.Namespace(**vars(s), **of_shards, **of_data)
     same_run(results, asked, here.ranks, here.is_first, is_begun)
     progress = load(arrived(checkpoint), kept, device) if is_begun else Progress()
     record = Record(results, here.is_first, progress.step, s)
@@ -143,7 +145,19 @@ def main(s: argparse.Namespace) -> None:
     if progress.step:
         record.say(f"resumed after step {progress.step} of {last_step}")
 
+    def tested() -> float:
+        group.agree(model)
+        found = test_accuracy(model, data.test, group, precision, s.batch)
+        epoch = (progress.step - 1) // schedule.steps_an_epoch + 1
+        record.add({"epoch": epoch, "step": progress.step, "test_accuracy": found})
+        return found
+
     accuracy, saved_at, is_stopped, timer = None, progress.step, False, StepTimer()
+    checks = StopChecks(stop, group.sums)
+    is_untested = data.test is not None and schedule.ends_at(progress.step)
+    if is_untested and group.sums(record.lacks_test)[0] > 0:
+        # Stopped, or killed, between an epoch's last step and the end of its test.
+        accuracy = tested()
     while progress.step < last_step and not is_stopped:
         epoch, first = divmod(progress.step, schedule.steps_an_epoch)
         left = last_step - progress.step
@@ -172,14 +186,18 @@ def main(s: argparse.Namespace) -> None:
             loss_sum = loss_sum + loss.detach() * len(labels)
             right = right + (logits.detach().argmax(1) == labels).sum()
             ends = schedule.ends_at(progress.step)
-            if progress.step % s.report_every and not ends:
+            is_due = progress.step % s.report_every == 0 or ends
+            if not is_due and not checks.says_stop(progress.step):
                 continue
 
             # A report: what all processes did since the last.
             losses, rights, count, stops = group.sums(loss_sum, right, seen, stop.is_wanted)
-            is_stopped = stops > 0
-            record.report(progress, schedule, timer.end(), losses / count, rights / count)
-            # At a report, so that the lines after it are those of a training without a break.
+            is_stopped = stops > 0 and progress.step < last_step
+            stretch = timer.end()
+            # Of all processes: each must be told the same.
+            checks.told(group.sums(stretch.seconds)[0] * s.batch / count)
+            record.report(progress, schedule, stretch, losses / count, rights / count)
+            # At a report; after a stop in between, the next line is of fewer steps.
             if ends or is_stopped or progress.step - saved_at >= s.checkpoint_every:
                 saved_at = progress.step
                 if here.is_first:
@@ -190,14 +208,10 @@ def main(s: argparse.Namespace) -> None:
             seen = 0
             timer.begin()
         if data.test is not None and not is_stopped:
-            group.agree(model)
-            accuracy = test_accuracy(model, data.test, group, precision, s.batch)
-            line = {"epoch": epoch + 1, "step": progress.step, "test_accuracy": accuracy}
-            record.add(line)
+            accuracy = tested()
 
-    is_stopped = is_stopped and progress.step < last_step
     if not is_stopped and accuracy is None and data.test is not None:
-        # Stopped, or killed, between the last step and the end of its test.
+        # Killed between the end of its last test and the summary.
         group.agree(model)
         accuracy = test_accuracy(model, data.test, group, precision, s.batch)
     if is_stopped:

@@ -26,7 +26,17 @@ import tensorflow as tf
 import tf32
 from networks import resnet_keras as resnet
 from ranks import Rank, free_port, meet, place
-from record import Progress, Record, ResumeError, StepTimer, Stop, arrived, run, same_run
+from record import (
+    Progress,
+    Record,
+    ResumeError,
+    StepTimer,
+    Stop,
+    StopChecks,
+    arrived,
+    run,
+    same_run,
+)
 from sampler import Sampler
 from schedule import Schedule, ScheduleError, counted
 
@@ -260,7 +270,9 @@ def main(s: argparse.Namespace) -> None:
     # The network, and what was reached before.
     network = Network(s, group, data)
     checkpoint = Checkpoint(results / "checkpoint", group, network)
-    same_run(results, s, here.ranks, here.is_first, checkpoint.is_begun)
+    of_data = {"data_sha256": data.digest} if data.digest else {}
+    asked = argparse.Namespace(**vars(s), **of_data)
+    same_run(results, asked, here.ranks, here.is_first, checkpoint.is_begun)
     progress = checkpoint.load()
     record = Record(results, here.is_first, progress.step, s)
 
@@ -273,7 +285,18 @@ def main(s: argparse.Namespace) -> None:
     if progress.step:
         record.say(f"resumed after step {progress.step} of {schedule.last_step}")
 
+    def tested() -> float:
+        found = network.accuracy(data)
+        epoch = (progress.step - 1) // schedule.steps_an_epoch + 1
+        record.add({"epoch": epoch, "step": progress.step, "test_accuracy": found})
+        return found
+
     accuracy, saved_at, is_stopped, timer = None, progress.step, False, StepTimer()
+    checks = StopChecks(stop, group.sums)
+    is_untested = data.test is not None and schedule.ends_at(progress.step)
+    if is_untested and group.sums(record.lacks_test)[0] > 0:
+        # Stopped, or killed, between an epoch's last step and the end of its test.
+        accuracy = tested()
     while progress.step < schedule.last_step and not is_stopped:
         epoch, first = divmod(progress.step, sampler.steps)
         loss_sum, right, seen = 0.0, 0, 0
@@ -286,14 +309,18 @@ def main(s: argparse.Namespace) -> None:
             loss_sum, right, seen = loss_sum + losses, right + rights, seen + s.batch
             timer.step(s.batch, losses.numpy)
             ends = schedule.ends_at(progress.step)
-            if progress.step % s.report_every and not ends:
+            is_due = progress.step % s.report_every == 0 or ends
+            if not is_due and not checks.says_stop(progress.step):
                 continue
 
             # A report: what all processes did since the last.
             loss, correct, count, stops = group.sums(loss_sum, right, seen, stop.is_wanted)
-            is_stopped = stops > 0
-            record.report(progress, schedule, timer.end(), loss / count, correct / count)
-            # At a report, so that the lines after it are those of a training without a break.
+            is_stopped = stops > 0 and progress.step < schedule.last_step
+            stretch = timer.end()
+            # Of all processes: each must be told the same.
+            checks.told(group.sums(stretch.seconds)[0] * s.batch / count)
+            record.report(progress, schedule, stretch, loss / count, correct / count)
+            # At a report; after a stop in between, the next line is of fewer steps.
             if ends or is_stopped or progress.step - saved_at >= s.checkpoint_every:
                 saved_at = progress.step
                 checkpoint.save(progress)
@@ -302,13 +329,10 @@ def main(s: argparse.Namespace) -> None:
             loss_sum, right, seen = 0.0, 0, 0
             timer.begin()
         if data.test is not None and not is_stopped:
-            accuracy = network.accuracy(data)
-            line = {"epoch": epoch + 1, "step": progress.step, "test_accuracy": accuracy}
-            record.add(line)
+            accuracy = tested()
 
-    is_stopped = is_stopped and progress.step < schedule.last_step
     if not is_stopped and accuracy is None and data.test is not None:
-        # Stopped, or killed, between the last step and the end of its test.
+        # Killed between the end of its last test and the summary.
         accuracy = network.accuracy(data)
     if is_stopped:
         record.say(

@@ -189,7 +189,8 @@ def main(s: argparse.Namespace) -> None:
         results / "checkpoints", options=ocp.CheckpointManagerOptions(max_to_keep=1)
     )
     begun = checkpoint_manager.latest_step()
-    ours = vars(s) | {"cpu_devices": 0, "model_devices": 0}
+    digest = digits.digest(Path(s.data).expanduser())
+    ours = vars(s) | {"cpu_devices": 0, "model_devices": 0, "data_sha256": digest}
     same_run(results, argparse.Namespace(**ours), 0, here.is_first, begun is not None)
     reached = Progress()
     if begun is not None:

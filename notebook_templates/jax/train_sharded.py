@@ -12,6 +12,7 @@ a process failed.
 """
 
 import argparse
+import hashlib
 import os
 import sys
 from functools import partial
@@ -118,7 +119,7 @@ def main(s: argparse.Namespace) -> None:
         return sharded_lm.Transformer(s.width, s.layers, s.heads, s.length, numbers, rngs)
 
     graph, shapes = nnx.split(nnx.eval_shape(model))
-    rate = optax.schedules.linear_schedule(s.rate / s.rising, s.rate, s.rising - 1)
+    rate = optax.schedules.linear_schedule(s.rate / max(1, s.rising), s.rate, s.rising - 1)
     optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(rate))
     of_weights = sharded_lm.layout(mesh, shapes)
     of_moments = sharded_lm.layout(mesh, jax.eval_shape(optimizer.init, shapes))
@@ -145,7 +146,9 @@ def main(s: argparse.Namespace) -> None:
         results / "checkpoints", options=ocp.CheckpointManagerOptions(max_to_keep=1)
     )
     begun = checkpoint_manager.latest_step()
-    ours = vars(s) | {"cpu_devices": 0, "model_devices": 0}
+    # With other texts, some that were trained on would be held out.
+    digest = hashlib.sha256(blocks.tobytes()).hexdigest()
+    ours = vars(s) | {"cpu_devices": 0, "model_devices": 0, "texts_sha256": digest}
     same_run(results, argparse.Namespace(**ours), 0, here.is_first, begun is not None)
     reached = Progress()
     if begun is None:

@@ -13,7 +13,7 @@ import peft
 import torch
 from causal_lm import Tokenizer, TokenProgress
 from process_group import DataParallel
-from record import write_whole
+from record import arrived, write_whole
 from torch import nn
 from transformers.pytorch_utils import Conv1D
 
@@ -55,7 +55,7 @@ class Lora:
 
     def load(self) -> TokenProgress:
         """Take over what was learnt; returns what `save` was given."""
-        kept = torch.load(self._checkpoint, map_location=self._device, weights_only=True)
+        kept = torch.load(arrived(self._checkpoint), map_location=self._device, weights_only=True)
         self.model.load_state_dict(kept.pop("learnt"), strict=False)
         self.optimizer.load_state_dict(kept.pop("optimizer"))
         return TokenProgress(**kept)

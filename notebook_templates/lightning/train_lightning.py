@@ -194,7 +194,9 @@ def main(s: argparse.Namespace) -> None:
         # The first one's word: on NFS, other nodes may not see yet what it wrote a moment ago.
         trainer.strategy.setup_environment()
         is_begun = trainer.strategy.broadcast(is_begun)
-    same_run(results, s, ranks, trainer.is_global_zero, is_begun)
+    digest = {} if s.data == MADE else {"data_sha256": digits.digest(Path(s.data).expanduser())}
+    asked = argparse.Namespace(**vars(s), **digest)
+    same_run(results, asked, ranks, trainer.is_global_zero, is_begun)
     last = arrived(callback.last) if is_begun else None
     try:
         trainer.fit(model, data, ckpt_path=last)

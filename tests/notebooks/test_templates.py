@@ -1,7 +1,9 @@
 """The templates: how they are committed, and that they do what they say."""
 
+import gzip
 import json
 import re
+import struct
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -151,6 +153,24 @@ def test_a_notebook_learns_digits_it_has_not_seen(
         assert seen & {"graph", "graph_keras_model"}
         loss_curve = next(cell for cell in code_cells(read(done)) if "plt.yscale" in source(cell))
         assert any("image/png" in output.get("data", {}) for output in loss_curve["outputs"])
+
+
+FEW = {"train": 300, "t10k": 53}
+
+
+def test_any_number_of_digits_can_be_tested_with_jax(
+    python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    for part, count in FEW.items():
+        head = struct.pack(">IIII", 2051, count, 28, 28), struct.pack(">II", 2049, count)
+        content = bytes(count * 28 * 28), bytes(count)
+        for kind, first, rest in zip(("images-idx3", "labels-idx1"), head, content, strict=True):
+            (tmp_path / f"{part}-{kind}-ubyte.gz").write_bytes(gzip.compress(first + rest))
+    notebook = TEMPLATES / "jax" / "mnist.ipynb"
+    argv = kernel_argv(python_of("jax"))
+    chosen = {"epochs": 1, "report_every": 3, "data_dir": str(tmp_path)}
+    done = run("jax", argv, notebook, home=tmp_path, **chosen)
+    assert "test accuracy at the end 1.0000" in written_to(done, "stdout")
 
 
 @pytest.mark.parametrize("framework", ["pytorch", "r"])

@@ -72,17 +72,19 @@ def main() -> None:
 
     for epoch in range(done, EPOCHS):
         sampler.set_epoch(epoch)  # another order in each
-        total = torch.zeros((), device=device)
+        total, seen = torch.zeros((), device=device), 0
         for points, labels in loader:
             loss = nn.functional.cross_entropy(model(points.to(device)), labels.to(device))
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            total += loss.detach()
+            # The last batch may have fewer examples, so its mean counts for less.
+            total += loss.detach() * len(labels)
+            seen += len(labels)
         if ranks > 1:
             dist.all_reduce(total)
         if rank == 0:
-            mean = total.item() / (len(loader) * ranks)
+            mean = total.item() / (seen * ranks)
             done, where = epoch + 1, f"{ranks} process{'es' if ranks > 1 else ''}"
             print(f"epoch {done} of {EPOCHS}: loss {mean:.4f} on {where}", flush=True)
             # The notebook own_program.ipynb draws what is written here.

@@ -71,3 +71,33 @@ def test_the_real_files_are_left_alone(tensorflow_python: Path, tmp_path: Path) 
     real.write_bytes(b"the real one")
     assert "left as it is" in make(tensorflow_python, tmp_path)
     assert names_and_bytes(tmp_path) == {real.name: b"the real one"}
+
+
+DAMAGED = """
+import gzip, sys
+from pathlib import Path
+import digits
+
+whole = bytearray(gzip.compress(bytes(range(256)) * 64, mtime=0))
+whole[30] ^= 255  # of what is compressed, not of the head or of the checksum behind it
+file = Path(sys.argv[1], "t10k-labels-idx1-ubyte.gz")
+for content in (whole, gzip.compress(b""), gzip.compress(bytes((0, 0, 8, 1))), b"", b"no gzip"):
+    file.write_bytes(content)
+    for read in (digits.read_images, digits.read_labels):
+        try:
+            read(file)
+        except digits.DataError as error:
+            print(error)
+    digits.origin(file.parent)
+"""
+
+
+def test_a_damaged_file_is_named(tensorflow_python: Path, tmp_path: Path) -> None:
+    argv = [str(tensorflow_python), "-B", "-c", DAMAGED, str(tmp_path)]
+    done = subprocess.run(
+        argv, capture_output=True, text=True, check=False, cwd=PROGRAM.parent, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 10
+    assert all(line.startswith(f"{tmp_path}/t10k-labels-idx1-ubyte.gz ") for line in lines)

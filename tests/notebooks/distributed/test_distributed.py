@@ -282,6 +282,34 @@ def test_all_processes_go_on_from_the_checkpoint_that_the_first_one_sees(
     assert resumed == losses(tmp_path / "whole")
 
 
+# Of two processes the second is signalled as they begin to learn, long before their first report.
+SIGNALLED = """
+import importlib, os, signal, sys
+t = importlib.import_module(sys.argv.pop(1))
+if os.environ["SLURM_PROCID"] == "1":
+    StepTimer = t.StepTimer
+    t.StepTimer = lambda: os.kill(os.getpid(), signal.SIGUSR1) or StepTimer()
+t.run(t.main, t.settings())
+"""
+
+
+@pytest.mark.parametrize(
+    ("framework", "program"),
+    [("pytorch", "train_resnet"), ("tensorflow", "train_resnet_tensorflow")],
+)
+def test_processes_stop_between_two_reports_when_one_is_signalled(
+    framework: str, program: str, nas: Path, preloaded: Callable[[str], Path], tmp_path: Path
+) -> None:
+    words = options(tmp_path, nas, steps=60, report_every=50, batch=8)
+    argv = [str(preloaded(framework)), "-B", "-c", SIGNALLED, program]
+    assert as_by_srun([*argv, *words], 2) == [0, 0]
+    (line,) = map(json.loads, (tmp_path / "progress.jsonl").read_text().splitlines())
+    assert line["step"] == 1
+    argv = [str(preloaded(framework)), "-B", f"{program}.py"]
+    assert as_by_srun([*argv, *words], 2) == [0, 0]
+    assert json.loads((tmp_path / "summary.json").read_text())["steps"] == 60
+
+
 def test_without_horovod_it_is_said_what_is_missing(
     nas: Path, preloaded: Callable[[str], Path], tmp_path: Path
 ) -> None:

@@ -93,3 +93,18 @@ def test_a_training_that_was_ended_goes_on_as_if_it_had_not_been(
     assert losses_of(broken) == losses_of(unbroken)
     assert again.split("test accuracy ")[1] == said.split("test accuracy ")[1]
     assert not (broken / "checkpoint.pt.new").exists()
+
+
+def test_a_short_last_batch_counts_by_its_examples(
+    python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    losses = []
+    for batch in (8_192, 8_191):
+        folder = tmp_path / str(batch)
+        folder.mkdir()
+        # Nothing is learnt, so the loss of all examples is the same however they are divided.
+        program = TRAIN.read_text().replace("lr=3e-3", "lr=0.0").replace("EPOCHS = 5", "EPOCHS = 1")
+        (folder / "train.py").write_text(program.replace("BATCH = 64", f"BATCH = {batch}"))
+        train(folder, python_of("pytorch"), program=folder / "train.py")
+        losses.append(losses_of(folder)[1])
+    assert losses[1] == pytest.approx(losses[0], rel=1e-5)

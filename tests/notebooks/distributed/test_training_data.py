@@ -111,6 +111,35 @@ print(*(sum(map(np.array_equal, first, one)) for one in (again, other)))
 """,
 }
 
+# Ends a training when its first epoch is done and kept: in the test after it, or by Slurm's signal.
+ENDS = {
+    "killed": {
+        "pytorch": "t.test_accuracy = lambda *_: os._exit(9)",
+        "tensorflow": "t.Network.accuracy = lambda *_: os._exit(9)",
+    },
+    "signalled": dict.fromkeys(
+        ENGINES,
+        "t.Schedule.ends_at = lambda self, step: ends_at(self, step)"
+        " and not (step and os.kill(os.getpid(), signal.SIGUSR1))",
+    ),
+}
+ENDING = """
+import importlib, os, signal, sys
+t = importlib.import_module(sys.argv[1])
+ends_at = t.Schedule.ends_at
+exec(sys.argv[2])
+sys.argv[1:3] = []
+t.run(t.main, t.settings())
+"""
+
+# Prints by what the images of each folder are told.
+DIGESTS = {
+    "pytorch": "import images, sys\n"
+    "for place in sys.argv[1:]: print(images.open_images(place, 32, 0, [], 0, 1, 1).digest)",
+    "tensorflow": "import images_tensorflow as images, sys\n"
+    "for place in sys.argv[1:]: print(images.open_images(place, 32, 0, [], 0).digest)",
+}
+
 PythonOf = Callable[[str], Path]
 
 
@@ -210,6 +239,62 @@ def test_a_run_that_ended_before_its_last_test_is_tested_when_it_is_resumed(
         (tmp_path / "summary.json").unlink()
     assert found[0]["test_accuracy"] is not None
     assert found[1]["test_accuracy"] == found[0]["test_accuracy"]
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_epoch_is_tested_also_where_a_run_ended_before_its_test(
+    engine: str, end: str, data: Path, preloaded: PythonOf, tmp_path: Path
+) -> None:
+    def tests_of(results: Path) -> dict[int, float]:
+        assert trained(engine, preloaded, data / "mixed", results, "--epochs=2")[0] == 0
+        lines = map(json.loads, (results / "progress.jsonl").read_text().splitlines())
+        return {line["step"]: line["test_accuracy"] for line in lines if "test_accuracy" in line}
+
+    broken = tmp_path / "broken"
+    words = [f"--results={broken}", f"--data={data / 'mixed'}", "--model=tiny", "--size=32"]
+    words += ["--batch=4", "--epochs=2"]
+    program = [ENGINES[engine], ENDS[end][engine]]
+    done = python_in_training(preloaded(engine), ENDING, *program, *words)
+    assert done.returncode == (9 if end == "killed" else 0), done.stderr
+    assert "test_accuracy" not in (broken / "progress.jsonl").read_text()
+    found = tests_of(broken)
+    assert sorted(found) == [6, 12]
+    assert found == tests_of(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_other_images_are_told_and_the_same_elsewhere_are_not(
+    engine: str, data: Path, preloaded: PythonOf, tmp_path: Path
+) -> None:
+    places = []
+    for kind in ("folders", "tfrecord"):
+        shutil.copytree(data / kind, tmp_path / "same" / kind)
+        shutil.copytree(data / kind, tmp_path / "other" / kind)
+        places += [data / kind, tmp_path / "same" / kind, tmp_path / "other" / kind]
+    (tmp_path / "other/folders/train/class1/0.jpg").unlink()
+    (tmp_path / "other/tfrecord/train/manifest.json").write_text("[]\n")
+    code = DIGESTS[engine]
+    done = python_in_training(preloaded(engine), code, *map(str, [*places, data / "mnist"]))
+    assert done.returncode == 0, done.stderr
+    found = done.stdout.split()
+    assert [found[0], found[3]] == [found[1], found[4]]
+    assert len(set(found)) == 5
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_training_is_not_resumed_with_other_pictures(
+    engine: str, data: Path, preloaded: PythonOf, tmp_path: Path
+) -> None:
+    shutil.copytree(data / "folders", tmp_path / "mine")
+    results = tmp_path / "results"
+    assert trained(engine, preloaded, tmp_path / "mine", results, "--steps=1")[0] == 0
+    (tmp_path / "mine/train/class0/0.jpg").rename(tmp_path / "mine/train/class2/9.jpg")
+    status, said = trained(engine, preloaded, tmp_path / "mine", results, "--steps=2")
+    assert status == 1
+    assert f"{results} holds a training with data_sha256 = " in said
+    assert "or the data that it was begun with to continue" in said
+    assert "Traceback" not in said
 
 
 @pytest.fixture

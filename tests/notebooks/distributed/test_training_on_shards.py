@@ -1,6 +1,7 @@
 """A ResNet learns from prepare.py's shards."""
 
 import json
+import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Callable
@@ -140,3 +141,24 @@ def test_shards_to_test_with_must_have_the_same_classes(
         argv, cwd=DISTRIBUTED, capture_output=True, text=True, check=False, timeout=60
     )
     assert "val has different classes from" in done.stderr
+
+
+def test_more_readers_than_shards_are_refused_in_one_line(
+    preloaded: Callable[..., Path], shards: Path, tmp_path: Path
+) -> None:
+    done = train(preloaded, shards, tmp_path, workers=5)
+    assert done.returncode == 1
+    (line,) = (tmp_path / "error.txt").read_text().splitlines()
+    assert line.endswith(": 5 readers for only 4 shards: prepare more")
+
+
+def test_a_damaged_shard_is_named_in_one_line(
+    preloaded: Callable[..., Path], shards: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(shards, tmp_path / "shards")
+    shard = tmp_path / "shards" / "train-00002-of-00004"
+    shard.write_bytes(shard.read_bytes()[:-100])
+    done = train(preloaded, tmp_path / "shards", tmp_path / "results")
+    assert done.returncode == 1
+    (line,) = (tmp_path / "results/error.txt").read_text().splitlines()
+    assert f": {shard} cannot be read: " in line

@@ -108,3 +108,19 @@ def test_what_cannot_be_is_said_in_words(
     said = train(preloaded("jax"), tmp_path / "run", **options)
     assert words in said
     assert "Traceback" not in said
+
+
+def test_a_training_is_not_resumed_with_other_texts(
+    preloaded: Callable[[str], Path], tmp_path: Path
+) -> None:
+    python, text = preloaded("jax"), tmp_path / "texts" / "a.txt"
+    text.parent.mkdir()
+    text.write_text("".join(f"{number} is a number. " for number in range(4_000)))
+    # From the first step on at the whole rate.
+    options = {"data": text.parent, "rising": 0}
+    train(python, tmp_path / "run", steps=1, **options)
+    assert summary_of(tmp_path / "run")["steps"] == 1
+    text.with_name("b.txt").write_text("And another one, which mixes all blocks again. " * 9)
+    said = train(python, tmp_path / "run", steps=2, **options)
+    assert f"{tmp_path}/run holds a training with texts_sha256 = " in said
+    assert "or the data that it was begun with to continue" in said

@@ -222,3 +222,32 @@ def test_other_conversations_are_held_out_with_another_seed_only(
     )
     assert first == again != other
     assert len(first) == 10
+
+
+# A node of NFS that has not found a file does not see at once that it is there.
+ARRIVES = """
+import sys, threading, time
+from pathlib import Path
+sys.path[:0] = sys.argv[2:]
+import lora, torch
+
+way = lora.Lora.__new__(lora.Lora)
+way.model, way._device = torch.nn.Linear(2, 2), torch.device("cpu")
+way.optimizer = torch.optim.AdamW(way.model.parameters())
+way._learnt, way._is_first = dict(way.model.named_parameters()), True
+place = Path(sys.argv[1])
+way._checkpoint = place / "elsewhere.pt"
+way.save(lora.TokenProgress(step=7))
+way._checkpoint = place / "checkpoint.pt"
+threading.Timer(1.5, lambda: (place / "elsewhere.pt").rename(way._checkpoint)).start()
+print(way.load().step)
+"""
+
+
+def test_a_checkpoint_that_the_first_process_sees_is_waited_for(
+    preloaded: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folders = [str(LANGUAGE), str(LANGUAGE.parent / "distributed")]
+    argv = [str(preloaded("pytorch")), "-B", "-c", ARRIVES, str(tmp_path), *folders]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=100)
+    assert done.stdout.split() == ["7"], done.stderr
