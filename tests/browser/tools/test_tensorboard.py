@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from dsportal.session.tensorboard import words
 from tests.browser.fit import assert_has_no_faults, forms
-from tests.browser.lab import item, open_item, open_lab, wait_for_launcher
+from tests.browser.lab import item, open_item, open_lab
 from tests.browser.test_journey import drawn_pixels
 from tests.instance import USERS, Instance
 from tests.notebooks.running import framework_python
@@ -136,24 +136,6 @@ def test_folders_are_opened_from_the_file_browser_and_stopped_from_the_list(
     assert first.is_closed()
     assert [board["folder"] for board in boards(session)] == [f"{FOLDER}/second"]
     assert second.evaluate("() => fetch(location.href).then(answer => answer.ok)")
-
-
-def test_a_list_that_nobody_sees_is_seldom_asked_for(
-    portal: Instance, session: Visitor, folder: Path, page: Page
-) -> None:
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    open_lab(page, portal, USER)
-    page.reload()  # it knows of no tab with a TensorBoard
-    wait_for_launcher(page)
-    asked.clear()
-    page.wait_for_timeout(25_000)
-    assert len([url for url in asked if re.search(r"/portal/tensorboard(\?|$)", url)]) <= 1
-    # One that was opened elsewhere is there as soon as the list is.
-    answer = session.session("GET", f"/tensorboard/?folder={FOLDER}/first")
-    assert answer.status_code == 302
-    page.get_by_role("tab", name="Running Terminals and Kernels").click()
-    expect(page.locator("jp-tree-item", has_text=f"~/{FOLDER}/first")).to_be_visible()
 
 
 def test_the_launchers_card_opens_the_current_folder(

@@ -5,11 +5,7 @@ import { ICommandPalette, Notification } from '@jupyterlab/apputils';
 import { URLExt } from '@jupyterlab/coreutils';
 import { IFileBrowserFactory, type FileBrowser } from '@jupyterlab/filebrowser';
 import { ILauncher } from '@jupyterlab/launcher';
-import {
-  IRunningSessionManagers,
-  IRunningSessionSidebar,
-  type IRunningSessions
-} from '@jupyterlab/running';
+import { IRunningSessionManagers, type IRunningSessions } from '@jupyterlab/running';
 import type { ServerConnection } from '@jupyterlab/services';
 import { ITranslator, type TranslationBundle } from '@jupyterlab/translation';
 import { CommandToolbarButton, LabIcon } from '@jupyterlab/ui-components';
@@ -39,9 +35,7 @@ import { listBoards, lookForEvents, stopBoard } from '../common/server';
 const OPEN = 'data-scientist-portal:tensorboard-open';
 const BUTTON = 'data-scientist-portal:tensorboard-button';
 const CARD = 'data-scientist-portal:tensorboard';
-/** How often the server is asked while the list is in sight or a tab is open, and otherwise. */
-const SEEN_MILLISECONDS = 10_000;
-const UNSEEN_MILLISECONDS = 60_000;
+const LIST_MILLISECONDS = 10_000;
 /** After which one that was opened is in the list. */
 const START_MILLISECONDS = 3_000;
 /** So that moving through a list with the arrow keys asks for the last folder only. */
@@ -71,20 +65,19 @@ export const tensorboard: JupyterFrontEndPlugin<void> = {
   description: 'Opens TensorBoard for a folder, and lists those that run.',
   autoStart: true,
   requires: [IFileBrowserFactory, ITranslator],
-  optional: [ILauncher, ICommandPalette, IRunningSessionManagers, IRunningSessionSidebar],
+  optional: [ILauncher, ICommandPalette, IRunningSessionManagers],
   activate: (
     app: JupyterFrontEnd,
     browsers: IFileBrowserFactory,
     translator: ITranslator,
     launcher: ILauncher | null,
     palette: ICommandPalette | null,
-    running: IRunningSessionManagers | null,
-    sidebar: IRunningSessionSidebar | null
+    running: IRunningSessionManagers | null
   ): void => {
     const texts = translator.load('data_scientist_portal');
     const labels = tensorboardLabels(texts);
     const settings = app.serviceManager.serverSettings;
-    const boards = new Boards(settings, texts, () => sidebar?.toolbar.isVisible === true);
+    const boards = new Boards(settings, texts);
     const choice = new Choice(settings, () => app.commands.notifyCommandChanged(BUTTON));
     app.commands.addCommand(OPEN, {
       label: labels.open,
@@ -210,18 +203,14 @@ class Choice {
 class Boards extends RunningKind implements IRunningSessions.IManager {
   constructor(
     private _settings: ServerConnection.ISettings,
-    private _texts: TranslationBundle,
-    private _isListSeen: () => boolean
+    private _texts: TranslationBundle
   ) {
     const kind = tensorboardKind(_texts);
     super(_texts, kind.name, kind.stopAllQuestion);
     this._poll = new Poll({
       name: 'data-scientist-portal:tensorboards',
-      factory: async () => {
-        await this._read();
-        this._poll.frequency = this._frequency();
-      },
-      frequency: this._frequency(),
+      factory: () => this._read(),
+      frequency: { interval: LIST_MILLISECONDS, backoff: true },
       standby: 'when-hidden'
     });
   }
@@ -258,10 +247,6 @@ class Boards extends RunningKind implements IRunningSessions.IManager {
   }
 
   running(): IRunningSessions.IRunningItem[] {
-    // So a list learns what to show when it comes into sight.
-    if (Date.now() - this._readAt > SEEN_MILLISECONDS) {
-      this.refreshRunning();
-    }
     return this._boards.map(board => ({
       icon: () => icon,
       label: () => shown(board.folder),
@@ -290,14 +275,7 @@ class Boards extends RunningKind implements IRunningSessions.IManager {
     await this._poll.refresh();
   }
 
-  private _frequency(): { interval: number; backoff: boolean; max: number } {
-    const isTabOpen = [...this._tabs.values()].some(tab => !tab.closed);
-    const interval = this._isListSeen() || isTabOpen ? SEEN_MILLISECONDS : UNSEEN_MILLISECONDS;
-    return { interval, backoff: true, max: UNSEEN_MILLISECONDS };
-  }
-
   private async _read(): Promise<void> {
-    this._readAt = Date.now();
     const { boards } = await listBoards(this._settings);
     if (String(boards.map(board => board.id)) !== String(this._boards.map(board => board.id))) {
       this._boards = boards;
@@ -306,7 +284,6 @@ class Boards extends RunningKind implements IRunningSessions.IManager {
   }
 
   private _boards: IBoard[] = [];
-  private _readAt = 0;
   private _tabs = new Map<string, Window>();
   private _poll: Poll;
 }
