@@ -45,6 +45,11 @@ class Visitor:
     def _session_path(self) -> str:
         return f"/user/{self.name}/{self.server_name}".rstrip("/")
 
+    @property
+    def session_url(self) -> str:
+        """The address of the session, without a slash at its end."""
+        return f"{self.instance.host_of(self.name)}{self._session_path}"
+
     def close(self) -> None:
         self.http.close()
 
@@ -144,7 +149,7 @@ class Visitor:
         """Ask the session's Jupyter server, with a token of this user's."""
         return httpx.request(
             method,
-            f"{self.instance.host_of(self.name)}{self._session_path}{path}",
+            f"{self.session_url}{path}",
             headers=self._authorization,
             timeout=60,
             verify=trust(),
@@ -153,9 +158,7 @@ class Visitor:
 
     def socket(self, path: str) -> Websocket:
         """Open a websocket to the session."""
-        url = f"{self.instance.host_of(self.name)}{self._session_path}{path}".replace(
-            "http", "ws", 1
-        )
+        url = f"{self.session_url}{path}".replace("http", "ws", 1)
         return Websocket(url, self._authorization, trust())
 
     def open_kernel(self, *, kernel: str = "python3", **more: str) -> str:

@@ -46,6 +46,12 @@ def _cpu_seconds(pid: int) -> float:
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
+def _memory_mb(pid: int) -> float:
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    (line,) = (line for line in lines if line.startswith("Pss:"))
+    return round(int(line.split()[1]) / 1024, 1)
+
+
 def _measure(hub: Hub, minutes: float) -> dict[str, dict[str, float]]:
     time.sleep(_SETTLE_SECONDS)
     processes = _processes(hub)
@@ -57,7 +63,7 @@ def _measure(hub: Hub, minutes: float) -> dict[str, dict[str, float]]:
         name: round(100 * (_cpu_seconds(pid) - before[name]) / took, 2)
         for name, pid in processes.items()
     }
-    memory = {name: hubs.memory_mb(pid) for name, pid in processes.items()}
+    memory = {name: _memory_mb(pid) for name, pid in processes.items()}
     return {
         "cpu_percent": {**share, "all": round(sum(share.values()), 2)},
         "memory_mb": {**memory, "all": round(sum(memory.values()), 1)},

@@ -159,13 +159,6 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def memory_mb(pid: int) -> float:
-    """Return its proportional set size: what processes share counts once for all of them."""
-    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    (line,) = (line for line in lines if line.startswith("Pss:"))
-    return round(int(line.split()[1]) / 1024, 1)
-
-
 @dataclass(frozen=True)
 class Workshop:
     """What the hubs share: a copy of the code, an interpreter that finds it, the stub."""

@@ -29,7 +29,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx
@@ -171,7 +171,7 @@ def _minute(
     page: Page, traffic: Traffic, pids: Mapping[str, int], seconds: int
 ) -> dict[str, object]:
     page.wait_for_timeout(1000 * _SETTLE_SECONDS)
-    earlier = Traffic(traffic.requests, traffic.messages, traffic.kilobytes)
+    earlier = replace(traffic)
     with counted(pids) as cost:
         page.wait_for_timeout(1000 * seconds)
     return {"seconds": seconds, **traffic.since(earlier), "cpu_percent": cost.percent()}
@@ -180,41 +180,22 @@ def _minute(
 # --- many at once ---
 
 
-@dataclass(frozen=True)
-class SessionAddress:
-    """A session as a browser that is logged in reaches it."""
-
-    user: Visitor
-
-    @property
-    def path(self) -> str:
-        """The session's own path."""
-        return f"/user/{self.user.name}"
-
-    @property
-    def cookies(self) -> str:
-        """The header that the browser sends to it."""
-        return self.user.http.build_request("GET", f"{self.path}/api").headers["cookie"]
-
-    @property
-    def address(self) -> str:
-        """Its address, with the path."""
-        return f"{self.user.instance.host_of(self.user.name)}{self.path}"
+def _cookies(user: Visitor) -> str:
+    """Return the header that a browser which is logged in sends to the session."""
+    return user.http.build_request("GET", f"{user.session_url}/api").headers["cookie"]
 
 
 @asynccontextmanager
-async def _sockets(
-    session: SessionAddress, path: str, count: int
-) -> AsyncIterator[list[ClientConnection]]:
-    address = f"{session.address}{path}".replace("http", "ws", 1)
+async def _sockets(user: Visitor, path: str, count: int) -> AsyncIterator[list[ClientConnection]]:
+    address = f"{user.session_url}{path}".replace("http", "ws", 1)
     tls = trust() if address.startswith("wss:") else None
     async with AsyncExitStack() as stack:
         opened = []
         for _ in range(count):
             one = connect(
                 address,
-                additional_headers={"Cookie": session.cookies},
-                origin=session.user.instance.host_of(session.user.name),  # type: ignore[arg-type]
+                additional_headers={"Cookie": _cookies(user)},
+                origin=user.instance.host_of(user.name),  # type: ignore[arg-type]
                 open_timeout=60,
                 ssl=tls,
             )
@@ -245,15 +226,15 @@ class MessageArrivals:
 
 
 async def notebooks(
-    session: SessionAddress, pids: Mapping[str, int], kernel: str, count: int, seconds: int
+    user: Visitor, pids: Mapping[str, int], kernel: str, count: int, seconds: int
 ) -> tuple[Cost, MessageArrivals]:
     """Have so many readers of a kernel that shows something new all the time."""
     arrivals = MessageArrivals()
     code = _CELL.format(seconds=seconds + 2 * _SETTLE_SECONDS, rate=UPDATES_PER_SECOND)
     channels = f"/api/kernels/{kernel}/channels"
-    async with _sockets(session, channels, count) as sockets, asyncio.TaskGroup() as tasks:
+    async with _sockets(user, channels, count) as sockets, asyncio.TaskGroup() as tasks:
         readers = [tasks.create_task(arrivals.read(each)) for each in sockets]
-        running = threading.Thread(target=session.user.run_in, args=(kernel, code))
+        running = threading.Thread(target=user.run_in, args=(kernel, code))
         running.start()
         await asyncio.sleep(_SETTLE_SECONDS)
         with counted(pids) as cost:
@@ -267,12 +248,12 @@ async def notebooks(
 
 
 async def connections(
-    session: SessionAddress, pids: Mapping[str, int], count: int, seconds: int
+    user: Visitor, pids: Mapping[str, int], count: int, seconds: int
 ) -> dict[str, object]:
     """Have so many websockets on which nothing is said."""
     with counted(pids) as none:
         await asyncio.sleep(seconds)
-    async with _sockets(session, "/api/events/subscribe", count):
+    async with _sockets(user, "/api/events/subscribe", count):
         await asyncio.sleep(_SETTLE_SECONDS)
         with counted(pids) as cost:
             await asyncio.sleep(seconds)
@@ -283,18 +264,16 @@ async def connections(
     }
 
 
-async def requests(
-    session: SessionAddress, pids: Mapping[str, int], seconds: int
-) -> dict[str, object]:
+async def requests(user: Visitor, pids: Mapping[str, int], seconds: int) -> dict[str, object]:
     """Ask the session small questions, several at a time."""
     count = 0
     until = time.monotonic() + seconds
-    async with httpx.AsyncClient(verify=trust(), headers={"Cookie": session.cookies}) as client:
+    async with httpx.AsyncClient(verify=trust(), headers={"Cookie": _cookies(user)}) as client:
 
         async def ask() -> None:
             nonlocal count
             while time.monotonic() < until:
-                (await client.get(f"{session.address}/api/kernels")).raise_for_status()
+                (await client.get(f"{user.session_url}/api/kernels")).raise_for_status()
                 count += 1
 
         with counted(pids) as cost:
@@ -304,18 +283,18 @@ async def requests(
     return {"per_second": round(count / cost.seconds), "cpu_us_each": cost.per(count, 1e-6)}
 
 
-def download(session: SessionAddress, pids: Mapping[str, int]) -> dict[str, object]:
+def download(user: Visitor, pids: Mapping[str, int]) -> dict[str, object]:
     """Get a large file."""
-    session.user.run(_FILL)
+    user.run(_FILL)
     try:
         with counted(pids) as cost:
             size = 0
-            with session.user.http.stream("GET", f"{session.address}/files/{_FILE}") as answer:
+            with user.http.stream("GET", f"{user.session_url}/files/{_FILE}") as answer:
                 answer.raise_for_status()
                 for part in answer.iter_raw():
                     size += len(part)
     finally:
-        session.user.run(_EMPTY)
+        user.run(_EMPTY)
     return {
         "megabytes_per_second": round(size / 1e6 / cost.seconds),
         "cpu_ms_per_gigabyte": {name: round(1e12 * cpu / size) for name, cpu in cost.cpu.items()},
@@ -331,12 +310,11 @@ def measure(portal: Instance, levels: Sequence[int], seconds: int, opened: int) 
     with session_of(portal, USER) as user:
         found: dict[str, Any] = {"pages": pages(portal, pids, opened, seconds)}
         print(f"pages: {json.dumps(found['pages'])}", flush=True)
-        session = SessionAddress(user)
-        user.http.get(f"{session.address}/lab").raise_for_status()
+        user.http.get(f"{user.session_url}/lab").raise_for_status()
         kernel = user.open_kernel()
         series = []
         for count in levels:
-            cost, arrivals = asyncio.run(notebooks(session, pids, kernel, count, seconds))
+            cost, arrivals = asyncio.run(notebooks(user, pids, kernel, count, seconds))
             level = {
                 "notebooks": count,
                 "messages_per_second": round(arrivals.count / cost.seconds, 1),
@@ -350,10 +328,10 @@ def measure(portal: Instance, levels: Sequence[int], seconds: int, opened: int) 
         (_, fewest, few), (_, most, many) = series[0], series[-1]
         rise = {name: most.cpu[name] - fewest.cpu[name] for name in PARTS}
         found["message_us"] = Cost(0, rise).per(many - few, 1e-6)
-        found["connections"] = asyncio.run(connections(session, pids, max(levels), seconds))
+        found["connections"] = asyncio.run(connections(user, pids, max(levels), seconds))
         print(f"connections: {json.dumps(found['connections'])}", flush=True)
-        found["requests"] = asyncio.run(requests(session, pids, seconds))
-        found["download"] = download(session, pids)
+        found["requests"] = asyncio.run(requests(user, pids, seconds))
+        found["download"] = download(user, pids)
     return found
 
 

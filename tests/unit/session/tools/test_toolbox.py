@@ -92,17 +92,22 @@ def test_a_stopped_tool_can_be_started_again(context: ToolContext) -> None:
     with_tool(RUNS, context, use)
 
 
+async def open_while_it_ends(tool: ManagedTool, after: float) -> None:
+    """Start it, and again so many seconds after its stop was asked for."""
+    await tool.start()
+    stopping = asyncio.create_task(tool.stop())
+    await asyncio.sleep(after)
+    await tool.start()
+    await stopping
+    assert tool.state == "running"
+
+
 def test_a_tool_that_ends_slowly_is_started_again_meanwhile(context: ToolContext) -> None:
     slow = f"trap 'sleep 1; exit' TERM; {sys.executable} -I -c '{SERVER}' $0 & wait"
     settings = WebTool(title="Slow", command=("bash", "-c", slow, "{unix_socket}"))
 
     async def use(tool: ManagedTool) -> None:
-        await tool.start()
-        stopping = asyncio.create_task(tool.stop())
-        await asyncio.sleep(0.1)
-        await tool.start()
-        await stopping
-        assert tool.state == "running"
+        await open_while_it_ends(tool, after=0.1)
         assert context.socket_of("tool").exists()
 
     with_tool(settings, context, use)
@@ -345,12 +350,7 @@ def test_a_tool_that_is_opened_while_it_ends_keeps_its_socket(context: ToolConte
     settings = replace(RUNS, command=(sys.executable, "-I", "-c", program, "{unix_socket}"))
 
     async def use(tool: ManagedTool) -> None:
-        await tool.start()
-        stopping = asyncio.create_task(tool.stop())
-        await asyncio.sleep(0)
-        await tool.start()
-        await stopping
-        assert tool.state == "running"
+        await open_while_it_ends(tool, after=0)
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect(str(context.socket_of("tool")))
 
