@@ -75,7 +75,12 @@ def test_a_backup_that_is_ended_leaves_no_copies(
     options = argparse.Namespace(
         command="backup", nightly=False, file=tmp_path / "x", settings=tmp_path / "y"
     )
-    child = multiprocessing.get_context("fork").Process(target=command.run, args=[options])
+
+    def run() -> None:
+        signal.signal(number, signal.SIG_DFL)  # as a shell or cron begins it
+        command.run(options)
+
+    child = multiprocessing.get_context("fork").Process(target=run)
     child.start()
     child.join(30)
     assert child.exitcode == 128 + number

@@ -3,8 +3,9 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,16 @@ VenvMaker = Callable[[Maker, Base, Path], None]
 
 def without_pip(_: Maker, base: Base, place: Path) -> None:
     subprocess.check_call([base.python, "-m", "venv", "--without-pip", str(place)])
+
+
+@pytest.fixture(autouse=True)
+def signals() -> Iterator[None]:
+    """Leave this process as it is: the command is one of its own, and takes its signals."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in numbers}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture(scope="module")
