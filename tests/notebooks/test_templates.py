@@ -167,9 +167,10 @@ def test_any_number_of_digits_can_be_tested_with_jax(
         for kind, first, rest in zip(("images-idx3", "labels-idx1"), head, content, strict=True):
             (tmp_path / f"{part}-{kind}-ubyte.gz").write_bytes(gzip.compress(first + rest))
     notebook = TEMPLATES / "jax" / "mnist.ipynb"
-    argv = kernel_argv(python_of("jax"))
+    kernel, environment, _ = MNIST["jax"]
+    argv = kernel_argv(python_of(environment) if environment else None)
     chosen = {"epochs": 1, "report_every": 3, "data_dir": str(tmp_path)}
-    done = run("jax", argv, notebook, home=tmp_path, **chosen)
+    done = run(kernel, argv, notebook, home=tmp_path, **chosen)
     assert "test accuracy at the end 1.0000" in written_to(done, "stdout")
 
 
