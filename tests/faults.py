@@ -21,6 +21,8 @@ from tests.waiting import until
 SYSTEMD = Path("/run/systemd/system")
 """It is there where systemd runs (sd_booted(3)); elsewhere supervisor runs the services."""
 
+_SMALL_DISK_BYTES = 64 << 20
+
 
 @cache
 def _venv() -> str:
@@ -389,3 +391,53 @@ def database_locked(portal: Instance) -> Iterator[None]:
         database.execute("BEGIN EXCLUSIVE")
         yield
         database.execute("ROLLBACK")
+
+
+@contextmanager
+def hub_on_a_small_disk(portal: Instance) -> Iterator[None]:
+    """Run the hub with its folder on a file system of its own, which `hub_disk_full` may fill.
+
+    A tmpfs stands in for the disk, since the instance shares its own with the machine.
+    """
+    folder = Path(portal.settings["hub"]["state_dir"])
+    disk = folder.with_name("small-disk")
+    service("stop", "hub")
+    disk.mkdir(exist_ok=True)
+    size = f"size={_SMALL_DISK_BYTES},mode=0755"
+    _run("/bin/mount", "-t", "tmpfs", "-o", size, "tmpfs", str(disk))
+    try:
+        _run("/bin/cp", "--archive", str(folder), str(disk))
+        _run("/bin/mount", "--bind", str(disk / folder.name), str(folder))
+        try:
+            service("start", "hub")
+            wait_for_hub(portal)
+            yield
+        finally:
+            service("stop", "hub")
+            _run("/bin/umount", str(folder))
+        # Whole: a log of writes ahead that stays behind would be read as the new file's.
+        shutil.rmtree(folder)
+        _run("/bin/cp", "--archive", str(disk / folder.name), str(folder))
+    finally:
+        _run("/bin/umount", str(disk))
+        disk.rmdir()
+        service("start", "hub")
+        wait_for_hub(portal)
+
+
+@contextmanager
+def hub_disk_full(portal: Instance) -> Iterator[None]:
+    """Fill the disk of a hub that is on a small one, and make room again."""
+    filler = Path(portal.settings["hub"]["state_dir"], "filler")
+    try:
+        with suppress(OSError), filler.open("wb", buffering=0) as file:
+            for _ in range(_SMALL_DISK_BYTES):
+                file.write(bytes(4096))
+        assert shutil.disk_usage(filler).free == 0
+        yield
+    finally:
+        filler.unlink(missing_ok=True)
+
+
+def _run(*argv: str) -> None:
+    subprocess.run(argv, check=True, capture_output=True, text=True)

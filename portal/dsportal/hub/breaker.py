@@ -6,6 +6,7 @@ not be asked there. A thread tries until it answers again.
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -23,13 +24,20 @@ WORDS = (
 _GOOD_SECONDS = 0.5
 _PATIENCE_SECONDS = 1.0
 _PAUSE_SECONDS = 0.2
+# Twice what the log of writes ahead grows to before it is written into the file: 1,000 pages of
+# 4 KiB, by sqlite.org/pragma.html#pragma_wal_autocheckpoint, if nobody reads meanwhile.
+_ROOM_BYTES = 8 << 20
 
 
 class DatabaseAway(web.HTTPError):
-    """The database is not asked now."""
+    """The database is not asked now; the log says why, if there is a ``cause``."""
 
-    def __init__(self) -> None:
+    def __init__(self, cause: str = "") -> None:
         super().__init__(503, WORDS, reason=TITLE)
+        self._cause = cause
+
+    def __str__(self) -> str:
+        return self._cause or super().__str__()
 
 
 class Breaker:
@@ -47,7 +55,7 @@ class Breaker:
         self.settle: Callable[[], bool] = lambda: True
         """Writes what is owed, once the database is back; says whether that went well."""
         self.check_writer: Callable[[], None] = lambda: None
-        """Raises `DatabaseAway` while another may have become the one that writes."""
+        """Raises `DatabaseAway` while nothing is to be written, whatever the database says."""
         self._answered_at = -float("inf")
         # Its own: whatever else waits in a thread is no reason to think the database away.
         self._thread = ThreadPoolExecutor(1, "database-probe")
@@ -120,3 +128,19 @@ class Breaker:
             return self.settle()
         finally:
             self.is_settling = False
+
+
+def room_check(folder: str, room_bytes: int = _ROOM_BYTES) -> Callable[[], None]:
+    """Return what raises `DatabaseAway` while the folder's disk is full, or nearly.
+
+    SQLite notices only when it has been sent a change, which is then undone, and so lost to the
+    hub. Space that is reserved for root does not count.
+    """
+
+    def check() -> None:
+        disk = os.statvfs(folder)
+        free = disk.f_bavail * disk.f_frsize
+        if free < room_bytes:
+            raise DatabaseAway(f"the disk of {folder} is full ({free >> 20} MiB are free)")
+
+    return check

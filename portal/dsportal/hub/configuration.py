@@ -18,7 +18,7 @@ from traitlets.config import Config
 from dsportal.containers.server import holds_server
 from dsportal.hub import database, internal_tls
 from dsportal.hub.access import configure_access
-from dsportal.hub.breaker import Breaker
+from dsportal.hub.breaker import Breaker, room_check
 from dsportal.hub.leader import Leadership
 from dsportal.hub.logins import configure_directory
 from dsportal.hub.pages import (
@@ -207,6 +207,7 @@ def configure_database(
         file = f"{state}/jupyterhub.sqlite"
         c.JupyterHub.db_url = f"sqlite:///{file}"
         breaker = Breaker(database.sqlite_probe(file), is_asked_first=False)
+        breaker.check_writer = room_check(state)
         c.JupyterHub.db_kwargs = database.sqlite_options()
     database_outage.install(breaker)
     # A newer release brings its schema; of an SQLite file the hub keeps a copy.

@@ -102,7 +102,7 @@ class Leadership:
     def check(self) -> None:
         """Raise `DatabaseAway` unless the lock was seen to be ours a moment ago."""
         if self._clock() - self._seen_at > CERTAIN_SECONDS:
-            raise DatabaseAway
+            raise DatabaseAway("this hub's lock was not confirmed just now")
 
     def _look_on(self) -> None:
         while True:

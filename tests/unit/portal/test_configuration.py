@@ -1,8 +1,10 @@
 """The hub's configuration, onto a bare Config: no hub runs here."""
 
+import os
 import warnings
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,9 +13,10 @@ from jupyterhub.handlers import default_handlers
 from jupyterhub.proxy import ConfigurableHTTPProxy
 
 from dsportal.hub import configuration as hub
-from dsportal.hub.breaker import DatabaseAway
+from dsportal.hub.breaker import Breaker, DatabaseAway
 from dsportal.hub.logins import configure_directory
 from dsportal.hub.pages import stylesheet
+from dsportal.hub.patches import database_outage
 from dsportal.settings.limits import UserLimits
 from dsportal.settings.whole import Settings
 from dsportal.settings_file import SettingsError, load
@@ -105,6 +108,19 @@ def test_state_is_in_the_state_folder(c: Any, settings: Settings) -> None:
     hub.configure_database(c, settings)
     assert c.JupyterHub.db_url == "sqlite:////var/lib/portal-test/hub/jupyterhub.sqlite"
     assert c.JupyterHub.cookie_secret_file == "/var/lib/portal-test/hub/jupyterhub_cookie_secret"
+
+
+def test_nothing_is_sent_to_a_file_whose_disk_is_full(
+    c: Any, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = settings.hub.model_copy(update={"state_dir": str(tmp_path)})
+    made: list[Breaker] = []
+    monkeypatch.setattr(database_outage, "install", made.append)
+    hub.configure_database(c, settings.model_copy(update={"hub": ours}))
+    made[0].check_writer()
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_bavail=100, f_frsize=4096))
+    with pytest.raises(DatabaseAway, match="is full"):
+        made[0].check_writer()
 
 
 def test_a_database_may_be_elsewhere(c: Any, settings: Settings) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url
 
+from dsportal.hub.breaker import DatabaseAway, room_check
 from dsportal.hub.database import HubConnection, postgresql_url
 from dsportal.settings_file import SettingsError
 
@@ -51,3 +52,9 @@ def test_a_password_that_others_can_read_is_refused(tmp_path: Path) -> None:
 def test_a_password_file_that_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=f"{tmp_path}/none cannot be read"):
         postgresql_url("postgresql://hub@db/hub", str(tmp_path / "none"))
+
+
+def test_a_nearly_full_disk_is_named(tmp_path: Path) -> None:
+    room_check(str(tmp_path))()
+    with pytest.raises(DatabaseAway, match=f"the disk of {tmp_path} is full .[0-9]+ MiB are free."):
+        room_check(str(tmp_path), 1 << 60)()

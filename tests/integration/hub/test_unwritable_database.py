@@ -1,15 +1,33 @@
-"""The hub's SQLite file held by somebody else: nobody waits for it, and nothing is lost by it."""
+"""The hub's SQLite file cannot be written: nobody waits for it, and nothing is lost by it.
 
-from collections.abc import Callable
-from contextlib import ExitStack
+Either somebody else holds it, or its disk is full.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
 
 import httpx
+import pytest
 
 from dsportal.hub.breaker import WORDS
 from tests import faults
 from tests.instance import USERS, Instance
 from tests.visitor import Visitor
 from tests.waiting import until
+
+Unwritable = Callable[[Instance], AbstractContextManager[None]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def hub_on_a_small_disk(portal: Instance) -> Iterator[None]:
+    with faults.hub_on_a_small_disk(portal):
+        yield
+
+
+@pytest.fixture(params=[faults.database_locked, faults.hub_disk_full])
+def unwritable(request: pytest.FixtureRequest) -> Unwritable:
+    made: Unwritable = request.param
+    return made
 
 
 def refuses(user: Visitor) -> bool:
@@ -21,11 +39,11 @@ def refuses(user: Visitor) -> bool:
     return answer.status_code == 503 and answer.json()["message"] == WORDS
 
 
-def test_a_locked_file_keeps_nobody_waiting(
-    portal: Instance, visit: Callable[[str], Visitor]
+def test_nobody_is_kept_waiting(
+    portal: Instance, visit: Callable[[str], Visitor], unwritable: Unwritable
 ) -> None:
     user = visit(USERS[0])
-    with faults.database_locked(portal):
+    with unwritable(portal):
         assert all(refuses(user) for _ in range(5))
         assert httpx.get(f"{portal.url}/hub/static/css/style.min.css", timeout=5).is_success
     until(lambda: user.http.get("/hub/home").status_code == 200, seconds=20, what="the hub goes on")
@@ -33,8 +51,8 @@ def test_a_locked_file_keeps_nobody_waiting(
     assert portal.jobs(user=user.name) == [job_id]
 
 
-def test_a_start_that_waits_outlasts_a_locked_file(
-    portal: Instance, visit: Callable[[str], Visitor]
+def test_a_start_that_waits_outlasts_it(
+    portal: Instance, visit: Callable[[str], Visitor], unwritable: Unwritable
 ) -> None:
     waiting, other = visit(USERS[1]), visit(USERS[0])
     with ExitStack() as taken:
@@ -43,7 +61,7 @@ def test_a_start_that_waits_outlasts_a_locked_file(
         job_ids = until(
             lambda: portal.jobs(user=waiting.name), seconds=20, what="the start is in the queue"
         )
-        with faults.database_locked(portal):
+        with unwritable(portal):
             assert refuses(other)
             taken.close()
             until(
@@ -56,13 +74,15 @@ def test_a_start_that_waits_outlasts_a_locked_file(
     assert waiting.session("GET", "/api/status").status_code == 200
 
 
-def test_a_stop_outlasts_a_locked_file(portal: Instance, visit: Callable[[str], Visitor]) -> None:
+def test_a_stop_outlasts_it(
+    portal: Instance, visit: Callable[[str], Visitor], unwritable: Unwritable
+) -> None:
     leaving, other = visit(USERS[1]), visit(USERS[0])
     job_id = leaving.start_and_wait(gpus=0)
     with ExitStack() as frozen:
         frozen.enter_context(faults.frozen("slurmctld"))
         leaving.api("DELETE", f"/users/{leaving.name}/server")
-        with faults.database_locked(portal):
+        with unwritable(portal):
             assert refuses(other)
             frozen.close()
             until(
