@@ -15,7 +15,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.instance import FILLER, ROOT, SETTINGS, Instance, trust
+from tests.instance import FILLER, PREFIX, ROOT, SETTINGS, Instance, trust
 from tests.waiting import until
 
 SYSTEMD = Path("/run/systemd/system")
@@ -195,6 +195,30 @@ def drained(portal: Instance) -> Iterator[None]:
         yield
     finally:
         portal.slurm("scontrol", "update", nodes, "state=resume")
+
+
+@contextmanager
+def node_cut_off(portal: Instance, node: str) -> Iterator[None]:
+    """Let nothing pass between a virtual node and the others (nftables).
+
+    All share one address: its slurmd is known by the port, and its jobs by their users.
+    """
+    shown = portal.slurm("scontrol", "--oneliner", "show", "node", node)
+    port = re.findall(r" Port=(\d+)", shown)[0]
+    users = portal.slurm("squeue", "--noheader", f"--nodelist={node}", "--format=%U").split()
+    dropped = [f"tcp {end} {port} drop" for end in ("sport", "dport")]
+    dropped += [f"meta skuid {user} drop" for user in sorted(set(users))]
+    table = f"inet {PREFIX}_cut_off"
+    chain = "\n".join(["type filter hook output priority 0;", *dropped])
+    try:
+        _nft(f"table {table} {{\nchain output {{\n{chain}\n}}\n}}\n")
+        yield
+    finally:
+        _nft(f"table {table}\ndelete table {table}\n")
+
+
+def _nft(rules: str) -> None:
+    subprocess.run(["/usr/sbin/nft", "-f", "-"], input=rules, check=True, text=True)
 
 
 @contextmanager
@@ -437,6 +461,50 @@ def hub_disk_full(portal: Instance) -> Iterator[None]:
         yield
     finally:
         filler.unlink(missing_ok=True)
+
+
+@contextmanager
+def hub_with_its_own_clock(portal: Instance) -> Iterator[None]:
+    """Run the hub, and what it starts, by a clock that `hub_clock_ahead` may set (libfaketime).
+
+    The clock of the machine, which is everybody's, cannot be set for one instance.
+    """
+    offset = _hub_clock(portal)
+    offset.write_text("+0\n", encoding="utf-8")
+    offset.chmod(0o644)
+    file = SETTINGS.parent / "proxy.env"
+    before = file.read_text(encoding="utf-8")
+    (library,) = Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")
+    # Delays are counted by the other clock, which nobody sets.
+    more = f"""\
+LD_PRELOAD={library}
+FAKETIME_TIMESTAMP_FILE={offset}
+FAKETIME_CACHE_DURATION=1
+FAKETIME_DONT_FAKE_MONOTONIC=1
+"""
+    try:
+        file.write_text(f"{before}{more}", encoding="utf-8")
+        restart_hub(portal)
+        yield
+    finally:
+        file.write_text(before, encoding="utf-8")
+        restart_hub(portal)
+        offset.unlink()
+
+
+@contextmanager
+def hub_clock_ahead(portal: Instance, seconds: int = 3600) -> Iterator[None]:
+    """Set the clock of a hub that has its own forward, and right again."""
+    offset = _hub_clock(portal)
+    try:
+        offset.write_text(f"+{seconds}\n", encoding="utf-8")
+        yield
+    finally:
+        offset.write_text("+0\n", encoding="utf-8")
+
+
+def _hub_clock(portal: Instance) -> Path:
+    return Path(portal.settings["hub"]["state_dir"]).with_name("hub-clock")
 
 
 def _run(*argv: str) -> None:

@@ -65,17 +65,21 @@ def _stopped_slurmctld(portal: Instance, fault: Fault) -> None:
         faults.service("start", "slurmctld")
 
 
-def _slurmd(portal: Instance, fault: Fault) -> str:
+def _node(portal: Instance, fault: Fault) -> str:
     nodes = sorted(set(portal.slurm("sinfo", "--noheader", "--Node", "-o", "%N").split()))
-    return f"slurmd-{nodes[int(fault.which * len(nodes))]}"
+    return nodes[int(fault.which * len(nodes))]
 
 
 def _killed_slurmd(portal: Instance, fault: Fault) -> None:
-    faults.kill(_slurmd(portal, fault))
+    faults.kill(f"slurmd-{_node(portal, fault)}")
 
 
 def _frozen_slurmd(portal: Instance, fault: Fault) -> None:
-    _frozen(_slurmd(portal, fault), portal, fault)
+    _frozen(f"slurmd-{_node(portal, fault)}", portal, fault)
+
+
+def _node_cut_off(portal: Instance, fault: Fault) -> None:
+    _held(faults.node_cut_off(portal, _node(portal, fault)), fault)
 
 
 def _drained(portal: Instance, fault: Fault) -> None:
@@ -84,6 +88,14 @@ def _drained(portal: Instance, fault: Fault) -> None:
 
 def _locked_database(portal: Instance, fault: Fault) -> None:
     _held(faults.database_locked(portal), fault)
+
+
+def _clock_ahead(portal: Instance, fault: Fault) -> None:
+    _held(faults.hub_clock_ahead(portal), fault)
+
+
+def _full_disk(portal: Instance, fault: Fault) -> None:
+    _held(faults.hub_disk_full(portal), fault)
 
 
 INJECTIONS: Mapping[str, Injection] = {
@@ -110,6 +122,9 @@ INJECTIONS: Mapping[str, Injection] = {
     "directory killed": partial(_killed, "slapd"),
     "directory frozen": partial(_frozen, "slapd"),
     "database locked": _locked_database,
+    "hub's disk full": _full_disk,
+    "hub's clock ahead": _clock_ahead,
+    "node cut off": _node_cut_off,
     "nodes drained": _drained,
 }
 """The faults of one machine; each ends when it is repaired."""

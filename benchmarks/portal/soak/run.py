@@ -102,7 +102,11 @@ def soak(portal: Instance, wanted: Wanted) -> DayOutcome:
         users, others = names[: wanted.users], names[wanted.users :]
         real = frozenset(users[: wanted.real])
         text = light_session.program(portal.settings["session"]["python"], real)
-        with faults.session_program(portal, text):
+        with (
+            faults.hub_on_a_small_disk(portal),
+            faults.hub_with_its_own_clock(portal),
+            faults.session_program(portal, text),
+        ):
             return _day(portal, wanted, planned, users, others)
 
 
