@@ -1,6 +1,7 @@
 """What a setting turns off, or moves to another host, ends; other services go on."""
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,46 @@ def test_a_unit_that_is_not_wanted_is_stopped_and_removed_once(tmp_path: Path) -
         assert told == expected
         assert ("changed=0" in said) == (not expected)
     assert [unit.name for unit in units.iterdir()] == ["portal-hub.service"]
+
+
+@pytest.mark.parametrize(("has_systemd", "form"), [(True, "portal-{}.service"), (False, "{}.conf")])
+def test_a_node_that_is_taken_from_a_host_ends_there(
+    has_systemd: bool, form: str, tmp_path: Path
+) -> None:
+    definitions = tmp_path / "services"
+    definitions.mkdir()
+    for name in ("slurmd-node001", "slurmd-node002", "slurmctld"):
+        (definitions / form.format(name)).touch()
+    systemctl = Systemctl(tmp_path, "loaded")
+    service = tmp_path / "roles/service"
+    (service / "files").mkdir(parents=True)
+    (service / "files/supervise.py").touch()
+    (service / "tasks").symlink_to(roles.ROLES / "service/tasks")
+    given = {
+        **yaml.safe_load((roles.ROLES / "slurm_node/vars/main.yml").read_text()),
+        "instance_name": "portal",
+        "instance_has_systemd": has_systemd,
+        "service_units_folder": str(definitions),
+        "service_supervisor_folder": str(tmp_path),
+        "service_supervised": {},
+        "service_programs": Path(sys.executable).parent.as_posix(),
+        "slurm_own_nodes": [{"name": "node001"}],
+        "slurm_conf": "/etc/slurm/slurm.conf",
+        "slurm_node_max_processes": 1024,
+        "slurm_digest": "",
+    }
+    tasks = yaml.safe_load((roles.ROLES / "slurm_node/tasks/main.yml").read_text())
+    asked = [task.get("ansible.builtin.include_role", {}).get("tasks_from") for task in tasks]
+    ended = tasks[asked.index("end_others")]
+    environment = {"PATH": systemctl.path}
+    for _ in range(2):
+        said = roles.played(tmp_path, {"here": {}}, given, [ended], environment=environment)
+        assert "failed=0" in said, said
+    assert "changed=0" in said, said
+    left = {form.format(name) for name in ("slurmd-node001", "slurmctld")}
+    assert {file.name for file in definitions.iterdir()} == left
+    stops = "stop portal-slurmd-node002.service"
+    assert (stops in systemctl.told()) == has_systemd
 
 
 def test_logins_are_as_they_were_after_a_run_that_was_interrupted(tmp_path: Path) -> None:

@@ -20,14 +20,23 @@ CLUSTER = {
 SAID = re.compile(r"^ok: \[(\w+)\] =>\s+msg: (.*)$", re.M)
 
 
-def played(folder: Path, hosts: dict[str, dict[str, object]], show: str = "") -> str:
-    """Have the role check the settings of a cluster's machines; return what is said."""
+def played(
+    folder: Path,
+    hosts: dict[str, dict[str, object]],
+    show: str = "",
+    *first: object,
+) -> str:
+    """Have the role check the settings of a cluster's machines; return what is said.
+
+    ``first``: tasks of the role before something is shown.
+    """
     groups = {name: {"hosts": dict.fromkeys(members)} for name, members in CLUSTER.items()}
     here = {"instance_machine": {"stdout_lines": ["a name", "no systemd"]}}
     file = folder / "hosts.json"
     file.write_text(json.dumps({"all": {"hosts": hosts, "children": groups}}))
     tasks = [
         {"include_role": {"name": "monitoring", "tasks_from": "validate", "public": True}},
+        *first,
         {"debug": {"msg": show}},
     ]
     return roles.played_with(folder, file, tasks, vars=here)
@@ -66,6 +75,45 @@ def test_what_runs_on_another_host_now_ends_here(tmp_path: Path) -> None:
     assert told["node"] == "slurm-exporter prometheus alertmanager"
 
 
+def test_slurms_exporter_runs_by_the_hubs_interpreter_that_an_earlier_run_has_made(
+    tmp_path: Path,
+) -> None:
+    """A run of the stage `monitoring` alone knows no environments."""
+    (tmp_path / "portal.json").write_text('{"hub": {"python": "/opt/hub/bin/python"}}')
+    tasks = yaml.safe_load((ROLE / "tasks/main.yml").read_text())
+    asking = [task for task in tasks if "ansible.builtin.slurp" in task]
+    hosts: dict[str, dict[str, object]] = {
+        "portal1": {"doctor_folder": str(tmp_path)},
+        "portal2": {"doctor_folder": str(tmp_path), "monitoring_slurm_hosts": []},
+        "node": {"doctor_folder": "/nowhere", "monitoring_slurm_hosts": ["node"]},
+    }
+    show = (
+        "{{ monitoring_services | selectattr('name', 'eq', 'slurm-exporter')"
+        " | map(attribute='command') | map('first') | join }}."
+    )
+    told = dict(SAID.findall(played(tmp_path, hosts, show, *asking)))
+    assert told == {"control": ".", "portal1": "/opt/hub/bin/python.", "portal2": ".", "node": "."}
+
+
+def test_the_portal_is_asked_where_it_is(tmp_path: Path) -> None:
+    elsewhere: dict[str, object] = {"monitoring_portal_hosts": ["portal1"]}
+    # Of each host, which stands for a site: its settings, and where Prometheus asks.
+    sites: dict[str, tuple[dict[str, object], str]] = {
+        "same": ({**elsewhere, "monitoring_server": "portal1"}, "127.0.0.1"),
+        "other": (elsewhere, "10.1.0.1"),
+        "standby": ({"portal_hub_address": "10.1.0.9"}, "10.1.0.9"),
+        "bound": ({**elsewhere, "portal_address": "192.0.2.1"}, "192.0.2.1"),
+        "wide": ({**elsewhere, "portal_address": "::"}, "10.1.0.1"),
+        "named": ({**elsewhere, "portal_public_name": "portal.site.test"}, "portal.site.test"),
+        "none": ({"monitoring_portal_hosts": []}, "127.0.0.1"),
+    }
+    hosts = {name: variables for name, (variables, _) in sites.items()}
+    hosts["portal1"] = {"ansible_host": "10.0.0.1", "instance_address": "10.1.0.1"}
+    told = dict(SAID.findall(played(tmp_path, hosts, "{{ monitoring_portal_url }}")))
+    asked = {name: f"http://{address}:8000" for name, (_, address) in sites.items()}
+    assert {name: told.get(name) for name in sites} == asked
+
+
 def test_a_file_that_would_take_the_place_of_the_portals_is_refused(said: str) -> None:
     refused = roles.refusals(said)
     assert refused.keys() == {"portal1", "portal2"}
@@ -91,5 +139,7 @@ def test_grafana_keeps_the_data_source_that_is_the_sites_default() -> None:
     text = (ROLE / "templates/datasources.yml.j2").read_text()
     given = {"monitoring_server_address": "127.0.0.1", "monitoring_prometheus_port": 9090}
     environment = Environment()  # noqa: S701  # YAML
+    # Ansible's, for what is not asked for here.
+    environment.filters["ipwrap"] = str
     [source] = yaml.safe_load(environment.from_string(text).render(given))["datasources"]
     assert not source.get("isDefault")

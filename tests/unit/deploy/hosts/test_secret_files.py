@@ -15,7 +15,7 @@ SETTINGS: dict[str, object] = {
     "portal_directory_bind_dn": "cn=portal",
     "portal_directory_bind_password": "a password",
 }
-PUBLIC = {"{{ slurm_conf }}", "{{ portal_state }}/note"}
+PUBLIC = {"{{ slurm_conf }}", "{{ portal_state }}/note", "{{ doctor_folder }}/portal.json"}
 """What is read of a host and is no secret."""
 
 
@@ -51,6 +51,28 @@ def test_a_secret_is_made_once_and_again_where_a_run_was_interrupted(tmp_path: P
     path.write_text("")
     written(tmp_path, "secret.yml", "third")
     assert path.read_text().startswith("TOKEN=")
+
+
+@pytest.mark.root
+def test_the_settings_are_written_in_the_place_of_a_closed_file(tmp_path: Path) -> None:
+    """Who is asked whether they are good, just before, looks at it."""
+    (tmp_path / "templates").symlink_to(roles.ROLES / "portal/templates")
+    (tmp_path / "bin").mkdir()
+    program, settings = tmp_path / "bin/python", tmp_path / "portal.toml"
+    program.write_text(f"#!/bin/sh\nstat --format=%a {settings} > {tmp_path}/seen\n")
+    program.chmod(0o755)
+    address = "postgresql://hub:a-password@db/portal"
+    written(
+        tmp_path,
+        "settings.yml",
+        "here",
+        environments_paths={"hub": str(tmp_path)},
+        portal_settings_file=str(settings),
+        portal_all_settings={"hub": {"database_url": address}},
+    )
+    assert (tmp_path / "seen").read_text() == "640\n"
+    assert address in settings.read_text()
+    assert stat.S_IMODE(settings.stat().st_mode) == 0o640
 
 
 def test_the_folder_of_monitorings_secrets_is_closed() -> None:
