@@ -293,7 +293,7 @@ def test_a_table_with_other_columns_is_refused_by_name(
     assert "'size' is a column of numbers; 3 values are not, such as 'large'" in said
     assert "Traceback" not in said
     said = predict(python, run, written(tmp_path / "strange.csv", strange))
-    assert "postcode: 7 values are unknown categories, treated as missing" in said
+    assert "postcode: 7 values are unknown categories" in said
     assert "20 predictions in" in said
 
 

@@ -103,7 +103,9 @@ def test_two_users_see_their_own_live_and_an_admin_stops_a_session(
         admin.get_by_role("button", name=f"Stop the session of {ONE}").click()
         expect(admin.get_by_role("heading", name="Sessions")).to_be_visible()
         until(lambda: not portal.jobs(user=ONE), seconds=60, what="the session is stopped")
-        assert questions == [f"Stop {ONE}'s session (job {job_id}) now? Unsaved work is lost."]
+        (question,) = questions
+        assert f"{ONE}'s session (job {job_id})" in question
+        assert "Unsaved work" in question
         expect(squares(one, "yours")).to_have_count(0)
         assert one.evaluate("window.isTheSamePage") is True
 

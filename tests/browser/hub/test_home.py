@@ -211,7 +211,7 @@ def test_a_page_shows_for_a_moment_that_a_session_starts_again(
     page.add_init_script("HTMLFormElement.prototype.submit = () => {}")
     log_in(page, portal, USER, to="/hub/home")
     page.goto(f"{portal.url}{again}")
-    expect(page.get_by_role("heading", name="Your session is starting again")).to_be_visible()
+    expect(page.get_by_role("heading", name="starting again")).to_be_visible()
     assert_is_fit_to_use(page, "starting again")
 
 

@@ -28,7 +28,7 @@ def test_the_page_hands_out_what_ssh_needs(
     log_in(page, portal, USER, to="/hub/home")
     page.get_by_role("link", name="Connect with SSH or VS Code").click()
     expect(page.get_by_role("heading", name="Connect with SSH")).to_be_visible()
-    expect(page.get_by_text("Your session is not running")).to_have_count(0)
+    expect(page.get_by_text("session is not running")).to_have_count(0)
 
     with page.expect_download() as program:
         page.get_by_role("link", name="Download portal_ssh.py").click()

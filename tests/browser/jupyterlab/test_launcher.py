@@ -35,7 +35,7 @@ def home(portal: Instance, user: Visitor) -> Iterator[Path]:
     portal.slurm("/bin/rm", "-rf", *paths, user=USER)
 
 
-STAND_IN = "DIGITS is not installed on this cluster"
+STAND_IN = "DIGITS is not installed"
 
 
 def section(page: Page, name: str) -> Locator:

@@ -280,7 +280,7 @@ def test_what_is_free_but_kept_for_others_is_said(page: Page, hub: StandIn) -> N
     # The page's own figures may be older than the forecast.
     expect(page.get_by_role("status")).to_have_text(re.compile(r"within 20 minutes\)\.$"))
     wait_for_looks(page, hub, 3)
-    expect(page.get_by_role("status")).to_contain_text("are free, but Slurm is keeping them")
+    expect(page.get_by_role("status")).to_contain_text("Slurm is keeping them")
     page.locator('input[name="gpus"][value="4"]').check(force=True)
     page.clock.run_for(300)
     wait_for_looks(page, hub, 3)

@@ -86,7 +86,7 @@ def test_a_hub_that_does_not_tell_ends_nothing(portal: Instance, page: Page, use
     page.route("**/hub/portal/session/*", lambda route: route.fulfill(status=403))
     page.route("**/portal/clock*", lambda route: route.abort())
     page.evaluate("window.dispatchEvent(new Event('online'))")
-    expect(notice(page)).to_contain_text("log in to the portal in another tab", timeout=60_000)
+    expect(notice(page)).to_contain_text("log in to the portal", timeout=60_000)
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(time_left(page)).to_be_visible()
     page.unroute("**/portal/clock*")

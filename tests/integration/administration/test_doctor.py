@@ -270,7 +270,7 @@ def test_a_hub_that_does_not_know_the_token_or_is_no_hub_is_told(
     assert here.hub
     (tmp_path / "token").write_text("x" * 64)
     wrong = web.database(replace(here.hub, metrics_token_file=str(tmp_path / "token")))
-    assert wrong.found == "the hub does not know its own token"
+    assert "own token" in wrong.found
     cluster = str(portal.settings["cluster"]["url"])
     assert web.hub(ExpectedHub(cluster)).state is State.FAILED
 
@@ -290,10 +290,11 @@ def test_host_names_are_asked_for_and_so_is_the_certificate_there(portal: Instan
     port = urlsplit(portal.url).port
     with names.resolved("portal.test", "127.0.0.1"), names.resolved("other.test", "127.0.0.1"):
         well = host_names.of_users(ExpectedHub(portal.url, f"https://portal.test:{port}"))
-        assert (well.state, well.found) == (State.OK, "each user has one below portal.test")
+        assert well.state is State.OK
+        assert well.found.endswith(" below portal.test")
         other = host_names.of_users(ExpectedHub(portal.url, f"https://other.test:{port}"))
         assert other.state is State.FAILED
-        assert other.found.startswith("the certificate is not for *.other.test: Hostname mismatch")
+        assert "not for *.other.test: Hostname mismatch" in other.found
         silent = host_names.of_users(ExpectedHub(portal.url, f"https://portal.test:{free_port()}"))
         assert "nothing speaks HTTPS at any-user.portal.test: Connection refused" in silent.found
 

@@ -334,7 +334,7 @@ def test_labels_are_read_in_each_form_and_another_is_refused(ask: Ask, tmp_path:
     assert "labels must be empty" in told["both"]
     assert "no list of labels lies beside them" in told["none"]
     assert "has no label for ILSVRC2012_val_00000002.JPEG (1 without)" in told["lacking"]
-    assert "has 999 folders of classes; the networks know ImageNet's 1,000" in told["a class"]
+    assert "has 999 folders of classes;" in told["a class"]
 
 
 CHOSEN = """
@@ -371,7 +371,8 @@ def test_the_first_images_calibrate_and_only_the_others_are_tested(ask: Ask) -> 
         assert len(drawn[1]) == 3
         assert set(drawn[1]) < set(others)
     assert told["some"] != told["others"]
-    assert "need 6 images, and others to test with; there are 6" in told["too few"]
+    assert "need 6 images, and others" in told["too few"]
+    assert told["too few"].rstrip(".").endswith("there are 6")
 
 
 LEFT_OUT = {

@@ -189,10 +189,12 @@ def test_a_part_that_the_decoder_made_smaller_is_almost_so(
 def test_a_broken_picture_is_an_error_that_says_so(told: Callable[..., Any]) -> None:
     said = told(BREAK)
     assert said["whole"] == [224, 224, 3]
-    assert said["half"] == said["cut"] == "is truncated: it has no end-of-image marker"
+    assert said["half"] == said["cut"]
+    assert said["half"].startswith("is truncated: ")
     # Some cameras put a film behind the picture.
     assert said["film"] == [224, 224, 3]
-    assert said["empty"] == said["text"] == "is not a picture, or of a kind that is not known"
+    assert said["empty"] == said["text"]
+    assert said["empty"].startswith("is not a picture")
     assert "no size in its header" in said["head"]
     assert "no size in its header" in said["flat"]
     assert "not supported" in said["arithmetic"]
@@ -231,4 +233,4 @@ def test_a_broken_picture_in_a_shard_is_named_by_the_shard(
     options = ["--shards", "1", "--format", "recordio"]
     subprocess.run([*argv, str(folder), *options], check=True, capture_output=True, timeout=60)
     said = told(SHARD, folder)
-    assert said.endswith("train-00000-of-00001.rec is truncated: it has no end-of-image marker")
+    assert "train-00000-of-00001.rec is truncated: " in said

@@ -59,25 +59,23 @@ def test_a_folder_with_a_system_is_an_image(folder: Path) -> None:
 
 def test_any_other_folder_is_none(folder: Path) -> None:
     (folder / "notes").mkdir()
-    assert "notes is no image: a folder that is one holds a whole system" in refusal(
-        folder / "notes"
-    )
+    assert "notes is no image: a folder" in refusal(folder / "notes")
 
 
 def test_any_other_file_is_none(folder: Path) -> None:
     for content in (b"", b"PK\3\4" * 100):
         (folder / "a.sif").write_bytes(content)
-        assert "a.sif is no image: not a file that Apptainer has built" in refusal(folder / "a.sif")
+        assert "a.sif is no image: not a file" in refusal(folder / "a.sif")
 
 
 def test_a_pipe_is_none_and_nobody_waits_for_it(folder: Path) -> None:
     os.mkfifo(folder / "a.sif", 0o600)
-    assert "is no image: neither a file nor a folder" in refusal(folder / "a.sif")
+    assert "is no image: neither" in refusal(folder / "a.sif")
 
 
 def test_an_image_that_is_cut_short_says_by_how_much(image: Path) -> None:
     image.write_bytes(sif()[:-60])
-    assert "tools.sif is cut short: 168 of 228 bytes are there. Copy or build it" in refusal(image)
+    assert "tools.sif is cut short: 168 of 228 bytes" in refusal(image)
 
 
 def test_an_image_that_is_gone_is_named(folder: Path) -> None:
@@ -88,7 +86,7 @@ def test_an_image_that_is_gone_is_named(folder: Path) -> None:
 def test_a_link_to_another_place_is_refused(image: Path, tmp_path: Path) -> None:
     image.rename(tmp_path / "elsewhere.sif")
     image.symlink_to(tmp_path / "elsewhere.sif")
-    assert "tools.sif is a link. Put the image itself there" in refusal(image)
+    assert "tools.sif is a link." in refusal(image)
     assert site_image(image).path == image
 
 
@@ -99,7 +97,7 @@ def test_a_folder_of_images_that_is_a_link_is_refused(image: Path, tmp_path: Pat
 
 def test_an_image_of_another_user_is_refused(image: Path) -> None:
     os.chown(image, SOMEBODY, -1)
-    assert "tools.sif belongs to another user. Copy it" in refusal(image)
+    assert "tools.sif belongs to another user" in refusal(image)
 
 
 def test_an_image_in_another_users_folder_is_refused(image: Path) -> None:
@@ -110,7 +108,9 @@ def test_an_image_in_another_users_folder_is_refused(image: Path) -> None:
 @pytest.mark.parametrize("mode", [0o664, 0o646])
 def test_an_image_that_others_may_change_is_refused(image: Path, mode: int) -> None:
     image.chmod(mode)
-    assert f"Others may change {image}. Take that from them: chmod go-w {image}" in refusal(image)
+    words = refusal(image)
+    assert f"Others may change {image}." in words
+    assert f": chmod go-w {image}" in words
 
 
 def test_a_folder_into_which_others_may_put_images_is_refused(image: Path) -> None:

@@ -230,7 +230,7 @@ def test_reservations_are_told_with_the_way_to_offer_them() -> None:
     repair = COURSE.replace("=course", "=repair").replace("Flags=", "Flags=MAINT,")
     found = findings(reservations=COURSE + repair)["reservations"].found
     assert found.startswith("course: ")
-    assert found.endswith("repair: for maintenance, no session runs there meanwhile")
+    assert "repair: for maintenance" in found
     # A name may have several words, and later releases know no watts.
     later = COURSE.replace("=course", "=deep learning course").replace(" Watts=n/a", "")
     assert findings(reservations=later)["reservations"].found.startswith("deep learning course: ")

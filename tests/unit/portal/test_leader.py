@@ -88,10 +88,9 @@ def test_a_hub_waits_until_the_other_ones_lock_has_been_free_for_a_while(
     free_from = 3 * PAUSE
     assert lock.now >= free_from + leader.GRACE_SECONDS
     assert lock.others_ended_at == [lock.now]
-    assert [record.getMessage() for record in caplog.records] == [
-        "Another machine is running the hub; this one is on standby",
-        "The other machine's hub is gone; this machine is taking over",
-    ]
+    waiting, taking = [record.getMessage() for record in caplog.records]
+    assert waiting.endswith("on standby")
+    assert taking.endswith("taking over")
 
 
 @pytest.mark.parametrize("between", [ANOTHERS, UNKNOWN])

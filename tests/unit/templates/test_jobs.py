@@ -46,20 +46,25 @@ def test_a_line_that_is_no_job_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("state", "words"),
     [
-        (
-            JobStatus("PENDING", "Resources"),
-            "is waiting (Resources): too few nodes, GPUs or cores are free; it starts by itself",
-        ),
         (JobStatus("PENDING", "SomethingNew"), "is waiting (SomethingNew)"),
         (JobStatus("RUNNING", running="1:02", nodes="n1"), "is running on n1, for 1:02"),
         (JobStatus("COMPLETED", "None"), "completed"),
         (JobStatus("FAILED", "NonZeroExitCode"), "failed (NonZeroExitCode)"),
         (JobStatus("OUT_OF_MEMORY", "OutOfMemory"), "out of memory (OutOfMemory)"),
-        (JobStatus(GONE), "has ended; Slurm does not remember how"),
     ],
 )
 def test_a_state_is_said_in_words(state: JobStatus, words: str) -> None:
     assert state.words() == words
+
+
+def test_why_a_job_waits_is_explained() -> None:
+    said = JobStatus("PENDING", "Resources").words()
+    assert said.startswith("is waiting (Resources): ")
+    assert "starts by itself" in said
+
+
+def test_of_a_job_that_slurm_has_forgotten_the_end_alone_is_said() -> None:
+    assert JobStatus(GONE).words().startswith("has ended; Slurm ")
 
 
 @pytest.fixture

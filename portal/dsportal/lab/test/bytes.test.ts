@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { bytes, fullness, source, storageSummary, type IStorage } from '../src/common/bytes';
+import { bytes, fullness, type IStorage } from '../src/common/bytes';
+import { storageSummary } from '../src/common/words';
+import { source } from '../src/storage/words';
 
 const texts = {
   __: (text: string, ...values: unknown[]) => text.replace(/%(\d)/g, (_, n) => `${values[n - 1]}`),

@@ -4,7 +4,6 @@ import { test } from 'node:test';
 import {
   amount,
   extensionChoices,
-  facts,
   idlePause,
   isWarned,
   Marks,
@@ -33,12 +32,6 @@ test('a span is written for people', () => {
   for (const [seconds, words] of cases) {
     assert.equal(span(seconds, texts), words);
   }
-});
-
-test('a session says what it holds and where', () => {
-  assert.equal(facts({ gpus: 2, node: 'node001' }, texts), '2 GPUs · node001');
-  assert.equal(facts({ gpus: 0, node: 'node001' }, texts), 'no GPU · node001');
-  assert.equal(facts({ gpus: 1, node: '' }, texts), '1 GPU');
 });
 
 test('a round amount has no minutes', () => {

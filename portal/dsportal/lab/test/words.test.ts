@@ -30,6 +30,14 @@ test('a warning says why there is no more time, in place of what happens then', 
   assert.ok(!warning.includes('Kernels'));
 });
 
+test('a session says what it holds and where', () => {
+  assert.equal(words.facts({ gpus: 2, node: 'node001' }, texts), '2 GPUs · node001');
+  assert.equal(words.facts({ gpus: 0, node: 'node001' }, texts), 'no GPU · node001');
+  assert.equal(words.facts({ gpus: 1, node: '' }, texts), '1 GPU');
+  const job = { job_id: '7', gpus: 1, node: 'node001' };
+  assert.equal(words.jobFacts(job, texts), 'Job 7 on node001, 1 GPU');
+});
+
 test('the question says when the session ends and how often it can be extended', () => {
   assert.equal(
     words.extensionQuestion(now(), 1, texts),

@@ -15,10 +15,6 @@ allowed_groups = ["data-scientists"]
 [session]
 python = "/opt/session/bin/python"
 """
-DATABASE_RULE = (
-    "must be postgresql://[USER@][HOST[:PORT]]/NAME[?OPTIONS] without a password, or empty; "
-    "a password belongs into a file"
-)
 LDAP = """\
 [authentication]
 allowed_groups = ["data-scientists"]
@@ -43,6 +39,11 @@ def problems(folder: Path, text: str) -> tuple[str, ...]:
         load(written(folder, text))
     assert all("\n" not in line for line in caught.value.problems)
     return tuple(line.replace(f"{folder}/", "") for line in caught.value.problems)
+
+
+def matches(said: str, problem: str) -> bool:
+    """Say whether a problem is told; ``…`` at its end stands for the rest of a longer rule."""
+    return said.startswith(problem[:-1]) if problem.endswith("…") else said == problem
 
 
 def with_key(table: str, line: str) -> str:
@@ -80,88 +81,73 @@ def test_every_key_of_the_contract_is_read(tmp_path: Path) -> None:
         ("hub", "nmae = 'x'", "hub.nmae: is not a known key; did you mean name?"),
         ("hub", "colour = 'x'", "hub.colour: is not a known key"),
         ("hub", "name = 3", "hub.name = 3: must be text"),
-        (
-            "hub",
-            'name = "My Hub"',
-            'hub.name = "My Hub": must be 1 to 32 small letters, digits and hyphens',
-        ),
-        (
-            "hub",
-            'name = "a\\nb"',
-            'hub.name = "a\\nb": must have no control characters',
-        ),
+        ("hub", 'name = "My Hub"', 'hub.name = "My Hub": must be 1 to 32 small letters…'),
+        ("hub", 'name = "a\\nb"', 'hub.name = "a\\nb": must have no control characters'),
         (
             "hub",
             'public_url = "gopher://0.0.0.0:8000"',
-            'hub.public_url = "gopher://0.0.0.0:8000": '
-            "must be http://HOST:PORT or https://HOST:PORT",
+            'hub.public_url = "gopher://0.0.0.0:8000": must be http://HOST:PORT…',
         ),
         (
             "hub",
             'public_url = "http://0.0.0.0:port"',
-            'hub.public_url = "http://0.0.0.0:port": must be http://HOST:PORT or https://HOST:PORT',
+            'hub.public_url = "http://0.0.0.0:port": must be http://HOST:PORT…',
         ),
         (
             "hub",
             'public_url = "https://0.0.0.0:8000"',
-            "hub = {...}: a public_url with https:// needs certificate_file and "
-            "certificate_key_file, and one with http:// has neither",
+            "hub = {...}: a public_url with https:// needs certificate_file…",
         ),
         (
             "hub",
             'subdomain_host = "https://10.0.0.1:8000"',
-            'hub.subdomain_host = "https://10.0.0.1:8000": '
-            "must be https://HOST[:PORT] with a name, not an IP address, or be empty",
+            'hub.subdomain_host = "https://10.0.0.1:8000": must be https://HOST[:PORT] with…',
         ),
         (
             "hub",
             'api_url = "http://0.0.0.0:8081"',
-            'hub.api_url = "http://0.0.0.0:8081": '
-            "must name an address that others can reach, not a wildcard",
+            'hub.api_url = "http://0.0.0.0:8081": must name an address that others can reach…',
         ),
         (
             "hub",
             'proxy_api_url = "http://127.0.0.1:8001/api"',
-            'hub.proxy_api_url = "http://127.0.0.1:8001/api": '
-            "must be http://HOST:PORT or https://HOST:PORT",
+            'hub.proxy_api_url = "http://127.0.0.1:8001/api": must be http://HOST:PORT…',
         ),
         (
             "hub",
             'state_dir = "var/lib"',
-            "hub.state_dir = \"var/lib\": must be an absolute path without '..' in it",
+            'hub.state_dir = "var/lib": must be an absolute path…',
         ),
         (
             "hub",
             'database_url = "postgresql//hub:secret@db/hub"',
-            f"hub.database_url = (not shown): {DATABASE_RULE}",
+            "hub.database_url = (not shown): must be postgresql://…",
         ),
         (
             "hub",
             'database_url = "postgresql://hub:secret@db/hub"',
-            f"hub.database_url = (not shown): {DATABASE_RULE}",
+            "hub.database_url = (not shown): must be postgresql://…",
         ),
         (
             "hub",
             'database_url = "postgresql://hub@db/hub?password=secret"',
-            f"hub.database_url = (not shown): {DATABASE_RULE}",
+            "hub.database_url = (not shown): must be postgresql://…",
         ),
         (
             "hub",
             'database_url = "mysql://db/hub"',
-            f"hub.database_url = (not shown): {DATABASE_RULE}",
+            "hub.database_url = (not shown): must be postgresql://…",
         ),
         ("hub", 'database_url = ["a"]', "hub.database_url = (not shown): must be text"),
         (
             "slurm",
             'launcher = "../launcher"',
-            "slurm.launcher = \"../launcher\": must be an absolute path without '..' in it",
+            'slurm.launcher = "../launcher": must be an absolute path…',
         ),
         (
             "slurm",
             'sbatch_options = ["--uid=0"]',
-            "slurm.sbatch_options = [\"--uid=0\"]: '--uid=0' is not --OPTION=VALUE with one of "
-            "these: --acctg-freq, --constraint, --exclude, --hint, --licenses, --mail-type, "
-            "--mail-user, --nice, --prefer, --switches, --tmp, --wckey",
+            "slurm.sbatch_options = [\"--uid=0\"]: '--uid=0' is not --OPTION=VALUE…",
         ),
         (
             "profiles.small",
@@ -191,8 +177,7 @@ def test_every_key_of_the_contract_is_read(tmp_path: Path) -> None:
         (
             "authentication.ldap",
             'servers = ["http://ldap"]',
-            'authentication.ldap.servers = "http://ldap": '
-            "must be ldap://HOST[:PORT] or ldaps://HOST[:PORT]",
+            'authentication.ldap.servers = "http://ldap": must be ldap://HOST[:PORT]…',
         ),
         (
             "authentication.ldap",
@@ -217,26 +202,22 @@ def test_every_key_of_the_contract_is_read(tmp_path: Path) -> None:
         (
             "authentication.ldap",
             'user_base = "people"',
-            'authentication.ldap.user_base = "people": '
-            "must be a distinguished name such as ou=people,dc=example,dc=org",
+            'authentication.ldap.user_base = "people": must be a distinguished name…',
         ),
         (
             "authentication.ldap",
             'user_attribute = "uid)(x"',
-            'authentication.ldap.user_attribute = "uid)(x": '
-            "must be the name of an attribute, such as uid",
+            'authentication.ldap.user_attribute = "uid)(x": must be the name of an attribute…',
         ),
         (
             "authentication.ldap",
             'user_filter = "objectClass=person"',
-            'authentication.ldap.user_filter = "objectClass=person": '
-            "must be a filter in parentheses, such as (objectClass=person), or empty",
+            'authentication.ldap.user_filter = "objectClass=person": must be a filter…',
         ),
         (
             "authentication.ldap",
             'bind_as = "{user}@corp.example"',
-            'authentication.ldap.bind_as = "{user}@corp.example": must have {name} where the '
-            "name belongs, such as {name}@corp.example, or be empty",
+            'authentication.ldap.bind_as = "{user}@corp.example": must have {name}…',
         ),
         (
             "authentication.ldap",
@@ -277,19 +258,17 @@ def test_every_key_of_the_contract_is_read(tmp_path: Path) -> None:
         (
             "limits.groups.students",
             "partitions = []",
-            "limits.groups.students.partitions = []: must name at least one, or be left out",
+            "limits.groups.students.partitions = []: must name at least one…",
         ),
         (
             "limits.groups.students",
             'partitions = ["a,b"]',
-            'limits.groups.students.partitions = "a,b": '
-            "must be one word of letters, digits and _ . @ -",
+            'limits.groups.students.partitions = "a,b": must be one word…',
         ),
         (
             "limits.groups.students",
             'account = "a b"',
-            'limits.groups.students.account = "a b": '
-            "must be one word of letters, digits and _ . @ -",
+            'limits.groups.students.account = "a b": must be one word…',
         ),
         (
             'limits.groups."domain users"',
@@ -304,19 +283,17 @@ def test_every_key_of_the_contract_is_read(tmp_path: Path) -> None:
         (
             "session.folders",
             '"a/b" = "/mnt"',
-            'session.folders.a/b = "a/b": '
-            "a folder's name must not be empty, hold a slash or start with a dot",
+            'session.folders.a/b = "a/b": a folder\'s name must not…',
         ),
         (
             "session.folders",
             '".ssh" = "/mnt"',
-            'session.folders..ssh = ".ssh": '
-            "a folder's name must not be empty, hold a slash or start with a dot",
+            'session.folders..ssh = ".ssh": a folder\'s name must not…',
         ),
         (
             "session.folders",
             'isilon = "mnt"',
-            "session.folders.isilon = \"mnt\": must be an absolute path without '..' in it",
+            'session.folders.isilon = "mnt": must be an absolute path…',
         ),
     ],
 )
@@ -326,7 +303,7 @@ def test_each_mistake_is_one_line_that_names_it(
     (found,) = problems(tmp_path, with_key(table, line))
     where, _, said = found.partition(": ")
     assert where in {"portal.toml:6", "portal.toml:7"}
-    assert said == problem
+    assert matches(said, problem), said
 
 
 @pytest.mark.parametrize(
@@ -346,11 +323,11 @@ def test_each_mistake_is_one_line_that_names_it(
         ("default_hours = nan", "session.default_hours = NaN: must be a number that is finite"),
         (
             'default_partition = "a,b"',
-            'session.default_partition = "a,b": must be the name of one partition, or empty',
+            'session.default_partition = "a,b": must be the name of one partition…',
         ),
         (
             'jupyter_path = ["/opt", "kernels"]',
-            "session.jupyter_path = \"kernels\": must be an absolute path without '..' in it",
+            'session.jupyter_path = "kernels": must be an absolute path…',
         ),
         ("folders = 3", "session.folders = 3: must be a table"),
         (
@@ -360,18 +337,19 @@ def test_each_mistake_is_one_line_that_names_it(
     ],
 )
 def test_a_bad_figure_of_a_session_is_named(tmp_path: Path, line: str, problem: str) -> None:
-    assert problems(tmp_path, f"{SMALLEST}{line}\n") == (f"portal.toml:6: {problem}",)
+    (found,) = problems(tmp_path, f"{SMALLEST}{line}\n")
+    assert matches(found, f"portal.toml:6: {problem}"), found
 
 
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ('modules = ["-r"]', "must be the name of a module, such as pytorch/2.13"),
-        ('modules = ["a; id"]', "must be the name of a module, such as pytorch/2.13"),
-        ('interpreter = "bin/python"', "must be a program's name or its absolute path"),
-        ('interpreter = "python -c"', "must be a program's name or its absolute path"),
+        ('modules = ["-r"]', "must be the name of a module"),
+        ('modules = ["a; id"]', "must be the name of a module"),
+        ('interpreter = "bin/python"', "must be a program's name"),
+        ('interpreter = "python -c"', "must be a program's name"),
         ('language = "perl"', "must be 'python' or 'R'"),
-        ('environment = {"A-B" = "x"}', "must be the name of a variable: letters, digits and _"),
+        ('environment = {"A-B" = "x"}', "must be the name of a variable"),
     ],
 )
 def test_a_kernel_that_could_run_something_else_is_refused(
@@ -409,7 +387,7 @@ def test_an_accent_that_cannot_be_read_is_refused_in_words(tmp_path: Path) -> No
 
 def test_a_kernels_name_is_one_that_jupyter_takes(tmp_path: Path) -> None:
     (found,) = problems(tmp_path, f'{SMALLEST}[kernels."My Kernel"]\ndisplay_name = "A"\n')
-    assert "a kernel's name must be small letters, digits and . _ -" in found
+    assert "a kernel's name must be small letters" in found
 
 
 @pytest.mark.parametrize(
@@ -433,7 +411,7 @@ def test_a_kernels_name_is_one_that_jupyter_takes(tmp_path: Path) -> None:
         (
             SMALLEST.replace('["data-scientists"]', "[]"),
             "portal.toml:1: authentication = {...}: "
-            "allowed_groups or admin_groups must name a group, or nobody can log in",
+            "allowed_groups or admin_groups must name a group",
         ),
         (
             SMALLEST.replace('["data-scientists"]', '[" "]'),
@@ -441,13 +419,11 @@ def test_a_kernels_name_is_one_that_jupyter_takes(tmp_path: Path) -> None:
         ),
         (
             SMALLEST + '[hub]\napi_url = "http://127.0.0.1:8000"\n',
-            "portal.toml:6: hub = {...}: "
-            "public_url, api_url and proxy_api_url need different ports",
+            "portal.toml:6: hub = {...}: public_url, api_url and proxy_api_url need",
         ),
         (
             SMALLEST + "[hub]\nstandby = true\n",
-            "portal.toml:6: hub = {...}: "
-            "standby needs a database_url: the database says which machine runs the hub",
+            "portal.toml:6: hub = {...}: standby needs a database_url",
         ),
         ("hub = 3\n" + SMALLEST, "portal.toml:1: hub = 3: must be a table"),
         ("[hub\n", "portal.toml: is not TOML: Expected ']' at the end of a table declaration"),
@@ -526,7 +502,7 @@ title = "X"
 @pytest.mark.parametrize(
     ("lines", "problem"),
     [
-        ("command = []", "tools.x.command = []: must name a program, and then its arguments"),
+        ("command = []", "tools.x.command = []: must name a program"),
         (
             'command = ["x", "{socket}"]',
             'tools.x.command = ["x", "{socket}"]: has the placeholder {socket}; there are '

@@ -11,7 +11,7 @@ from tornado.web import Application
 
 from dsportal.session.files.contents import SessionContents
 from dsportal.session.files.mounts import Mounts, MountState
-from dsportal.session.jobs import job_log
+from dsportal.session.jobs import job_log, words
 from dsportal.session.jobs.job_log import LogHandler, NoLog, decoded, read_piece, words_of
 from dsportal.session.jobs.slurm import LogFiles
 
@@ -152,7 +152,7 @@ def test_a_pipe_or_a_device_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_yet_is_explained() -> None:
-    assert "a job creates it when it starts" in words_of(FileNotFoundError(2, "no"), "/scratch/a")
+    assert words_of(FileNotFoundError(2, "no"), "/scratch/a") == words.no_file("/scratch/a")
     assert words_of(PermissionError(13, "Permission denied"), "/a") == (
         "/a cannot be read: Permission denied."
     )

@@ -47,7 +47,7 @@ def test_an_image_without_kernels_says_what_to_do() -> None:
     entry = TOOLS.having("portal-image end\n")
     assert list(entry.specs()) == ["image-tools"]
     assert entry.specs()["image-tools"]["display_name"] == "Cannot be used · Tools"
-    assert "has neither ipykernel nor IRkernel: install one in the image." in entry.trouble
+    assert "has neither ipykernel nor IRkernel: install one" in entry.trouble
     assert entry.trouble.endswith("Tell the administrators.")
 
 

@@ -37,4 +37,4 @@ def test_broken_companions_are_told_and_nothing_is_copied(
 ) -> None:
     (tmp_path / "templates.toml").write_text(text)
     assert companions_in(tmp_path, NOTEBOOK) == ()
-    assert "What is copied with templates cannot be read" in caplog.text
+    assert "copied with templates cannot be read" in caplog.text

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from dsportal.session.sharing import words
 from dsportal.session.sharing.access import SharingError
 from dsportal.session.sharing.reading import place_of, read
 from dsportal.session.sharing.shares import MAX_BYTES
@@ -32,8 +33,9 @@ def test_a_share_lies_where_its_owner_and_number_say() -> None:
     ],
 )
 def test_no_name_leads_elsewhere(owner: str, name: str) -> None:
-    with pytest.raises(SharingError, match="has not shared this with you"):
+    with pytest.raises(SharingError) as refused:
         place_of(SETTING, owner, ID, name)
+    assert str(refused.value) == words.NOT_FOR_YOU.format(owner=owner)
 
 
 def test_a_share_is_read_as_its_owner_left_it(tmp_path: Path) -> None:
@@ -53,9 +55,11 @@ def test_what_is_not_the_owners_file_is_not_shown(tmp_path: Path) -> None:
     (tmp_path / "large.ipynb").touch()
     os.truncate(tmp_path / "large.ipynb", MAX_BYTES + 1)
     for name in ("link", "folder", "pipe", "large", "none"):
-        with pytest.raises(SharingError, match="has not shared this with you"):
+        with pytest.raises(SharingError) as refused:
             read(str(tmp_path / f"{name}.ipynb"), SELF)
+        assert str(refused.value) == words.NOT_FOR_YOU.format(owner=SELF)
     # Somebody else's file below the owner's name, by a link on the way: the reader's own, say.
     for owner in ("daemon", "no-such-user"):
-        with pytest.raises(SharingError, match="has not shared this with you"):
+        with pytest.raises(SharingError) as refused:
             read(str(kept), owner)
+        assert str(refused.value) == words.NOT_FOR_YOU.format(owner=owner)

@@ -12,6 +12,7 @@ from jupyterhub_gpu_slurm.options.options_form import OptionsForm
 from jupyterhub_gpu_slurm.options.session_options import SessionOptions
 
 API_URL = "/hub/api/gpu-session/{what}/ada"
+NOTE = "a note"
 
 
 class Options:
@@ -42,12 +43,12 @@ def form(options: Options) -> OptionsForm:
 
 
 def page(form: OptionsForm, last_options: Mapping[str, Any] | None = None) -> str:
-    return asyncio.run(form.page(last_options or {}, "Your last session has ended."))
+    return asyncio.run(form.page(last_options or {}, NOTE))
 
 
 def test_it_is_filled_in_with_what_was_chosen_last(form: OptionsForm, options: Options) -> None:
     assert page(form, {"gpus": 2}) == "<the form>"
-    assert options.asked == [({"gpus": "2"}, "Your last session has ended.", API_URL, 10.0)]
+    assert options.asked == [({"gpus": "2"}, NOTE, API_URL, 10.0)]
 
 
 def test_options_that_no_longer_exist_fill_in_nothing(form: OptionsForm, options: Options) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyterhub_gpu_slurm.session.reasons import reason_of
+from jupyterhub_gpu_slurm.session.reasons import REASONS, reason_of
 
 ALL = Path(__file__).parents[2] / "data" / "job_reasons_of_slurm_22.05_and_26.05.txt"
 
@@ -26,36 +26,42 @@ def test_every_reason_of_slurm_has_words_and_advice(word: str) -> None:
         ("QOSMinGRES", "it asks for less than your QOS requires (GPUs)"),
         ("AssocGrpGRESMinutes", "your Slurm account as a whole is at its limit of GPUs over time"),
         ("MaxJobsPerAccount", "your Slurm account as a whole is at its limit of jobs"),
-        (
-            "ReqNodeNotAvail, UnavailableNodes:node[1-3]",
-            "the nodes that it could use are down, drained or set aside for maintenance",
-        ),
-        # Sentences that slurmctld writes instead: state_desc in its sources, 22.05 to 25.11.
-        (
-            "Nodes required for job are DOWN, DRAINED, REBOOTING or reserved for jobs in higher "
-            "priority partitions",
-            "the nodes that it could use are down, drained or kept for partitions that come first",
-        ),
-        (
-            "Job's account not permitted to use this partition (gpu allows a,b not c)",
-            "your Slurm account may not use the partition",
-        ),
-        (
-            "Job's QOS not permitted to use this partition (gpu allows high,low not normal)",
-            "your quality of service (QOS) may not be used here",
-        ),
-        (
-            "uid 1000 not in group permitted to use this partition (gpu). groups allowed: a,b",
-            "the partition's rules do not allow it",
-        ),
-        ("Reservation course was deleted", "its reservation was removed"),
-        ("Reservation course is invalid", "its reservation cannot be used"),
     ],
 )
 def test_the_limits_are_read_by_their_grammar(word: str, why: str) -> None:
     reason = reason_of(word)
     assert reason is not None
     assert reason.why == why
+
+
+@pytest.mark.parametrize(
+    ("said", "word"),
+    [
+        ("ReqNodeNotAvail, UnavailableNodes:node[1-3]", "ReqNodeNotAvail"),
+        # Sentences that slurmctld writes instead: state_desc in its sources, 22.05 to 25.11.
+        (
+            "Nodes required for job are DOWN, DRAINED, REBOOTING or reserved for jobs in higher "
+            "priority partitions",
+            "Nodes required for job are DOWN",
+        ),
+        (
+            "Job's account not permitted to use this partition (gpu allows a,b not c)",
+            "AccountNotAllowed",
+        ),
+        (
+            "Job's QOS not permitted to use this partition (gpu allows high,low not normal)",
+            "QOSNotAllowed",
+        ),
+        (
+            "uid 1000 not in group permitted to use this partition (gpu). groups allowed: a,b",
+            "PartitionConfig",
+        ),
+        ("Reservation course was deleted", "ReservationDeleted"),
+        ("Reservation course is invalid", "ReservationInvalid"),
+    ],
+)
+def test_what_slurm_says_of_a_reason_is_known_by_its_word(said: str, word: str) -> None:
+    assert reason_of(said) is REASONS[word]
 
 
 @pytest.mark.parametrize("word", ["", "Fnord", "AssocMaxFnordPerJob", "<script>"])

@@ -32,14 +32,14 @@ def test_the_time_to_an_accuracy_is_that_of_the_first_epoch_that_had_it(
 
 def test_epoch_0_is_told_apart() -> None:
     said = markdown(LINES, 0.755)
-    assert "Epoch 0: 33.0 s. Later epochs: 12.0 s on average." in said
-    assert "Test accuracy 75.50% was reached after 45.0 s." in said
-    assert "is not reached yet; the best is 76.00%" in markdown(LINES, 0.9)
+    assert "Epoch 0: 33.0 s. Later epochs: 12.0 s" in said
+    assert "75.50% was reached after 45.0 s" in said
+    assert "90.00% is not reached yet; the best is 76.00%" in markdown(LINES, 0.9)
     assert "Without test images" in markdown(LINES[:2], 0.9)
 
 
 def test_lines_of_an_earlier_version_have_no_epochs() -> None:
-    assert markdown([{"epoch": 1, "step": 10, "loss": 0.5}], 0.7) == "No epoch is known yet."
+    assert markdown([{"epoch": 1, "step": 10, "loss": 0.5}], 0.7).startswith("No epoch ")
 
 
 def test_a_break_between_two_jobs_does_not_count(

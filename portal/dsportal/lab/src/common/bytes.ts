@@ -1,7 +1,5 @@
 // Amounts of data, in words.
 
-import type { ITexts } from './time';
-
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
 /** What the session's server knows of a storage: portal/dsportal/session/files/quota.py. Sizes are bytes. */
@@ -39,24 +37,4 @@ export function fullness(storage: IStorage): number {
   // What is set aside for root is neither used nor free.
   const mine = storage.used + storage.free;
   return mine > 0 ? Math.min(1, storage.used / mine) : 1;
-}
-
-/** Say how full a storage is: `isilon: 1.2 TiB of 2.0 TiB used`. */
-export function storageSummary(storage: IStorage, texts: ITexts): string {
-  const name = storage.name || texts.__('Home');
-  const [used, size] = [bytes(storage.used), bytes(storage.used + storage.free)];
-  return storage.is_quota
-    ? texts.__('%1: %2 of your quota of %3 used', name, used, size)
-    : texts.__('%1: %2 of %3 used', name, used, size);
-}
-
-/** Say where the figures come from. */
-export function source(storage: IStorage, texts: ITexts): string {
-  const free = texts.__('%1 free on %2 (%3).', bytes(storage.free), storage.mount, storage.kind);
-  if (storage.is_quota) {
-    return `${free} ${texts.__('The limit is your own quota, as reported by the file server.')}`;
-  }
-  return storage.kind.startsWith('nfs')
-    ? `${free} ${texts.__('The size is as reported by the file server: the folder’s quota, if it has one.')}`
-    : `${free} ${texts.__('Everyone who uses this disk shares it.')}`;
 }

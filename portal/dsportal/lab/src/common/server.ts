@@ -6,6 +6,7 @@ import { ServerConnection } from '@jupyterlab/services';
 import type { IBoard } from '../launcher/tensorboards';
 import type { ITemplate } from '../launcher/template_list';
 import type { ISessionUse } from '../usage/data';
+import { SESSION_HAS_ENDED } from './words';
 
 /** Moments are seconds since 1970. */
 export interface IReading {
@@ -186,7 +187,7 @@ export async function ask(
   init: RequestInit
 ): Promise<Response> {
   if (isOver) {
-    throw new ServerConnection.NetworkError(new TypeError('Your session has ended.'));
+    throw new ServerConnection.NetworkError(new TypeError(SESSION_HAS_ENDED));
   }
   const url = URLExt.join(settings.baseUrl, path);
   const response = await ServerConnection.makeRequest(url, init, settings);

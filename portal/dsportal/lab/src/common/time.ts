@@ -24,12 +24,6 @@ export function span(seconds: number, texts: ITexts): string {
   return texts.__('%1 h %2 min', Math.floor(minutes / 60), rest);
 }
 
-/** Say what a session holds and where: `2 GPUs · node001`. */
-export function facts(job: { gpus: number; node: string }, texts: ITexts): string {
-  const gpus = job.gpus > 0 ? texts._n('%1 GPU', '%1 GPUs', job.gpus) : texts.__('no GPU');
-  return [gpus, job.node].filter(Boolean).join(' · ');
-}
-
 /** Write a moment for people, in the browser's own way: `14:05`. */
 export function hour(moment: number): string {
   return new Date(1000 * moment).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });

@@ -1,8 +1,9 @@
 // What the tab of the user's own environments says, and the command that opens it.
 
 import type { IEnvironmentFolder, IOwnEnvironment, ITask } from './server';
-import { bytes, storageSummary } from '../common/bytes';
+import { bytes } from '../common/bytes';
 import type { ITexts } from '../common/time';
+import { storageSummary } from '../common/words';
 
 /** What the empty field for packages shows. */
 export const PACKAGES_EXAMPLE = 'einops kornia==0.8.2';

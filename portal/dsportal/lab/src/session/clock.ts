@@ -11,7 +11,7 @@ import { Poll } from '@lumino/polling';
 import { hasChanged, saveChanged } from '../common/documents';
 import { Rereading } from '../common/rereading';
 import { extend, read, tell, wordsOf, type IReading } from '../common/server';
-import { amount, extensionChoices, facts, Marks, span, Throttle } from '../common/time';
+import { amount, extensionChoices, Marks, span, Throttle } from '../common/time';
 import { ExtensionChoice } from './extension_choice';
 import { ISessionLife } from './life';
 import { TimeLeft } from './time_left';
@@ -19,11 +19,17 @@ import {
   endsAt,
   endWarning,
   extendableUntil,
+  extendCommandLabels,
   extended,
+  extendLabel,
+  extensionDialogLabels,
   extensionQuestion,
+  facts,
   isOver,
+  jobFacts,
   notExtendable,
-  notExtended
+  notExtended,
+  timeLeft
 } from './words';
 
 const EXTEND = 'data-scientist-portal:extend-session';
@@ -64,24 +70,22 @@ export const clock: JupyterFrontEndPlugin<void> = {
       () => hasChanged(app.shell, documents),
       () => saveChanged(app.shell, documents)
     );
+    const labels = extendCommandLabels(texts);
     app.commands.addCommand(EXTEND, {
-      label: texts.__('Extend Session…'),
-      caption: texts.__('Move the end of this session, as far as the limits allow'),
+      label: labels.label,
+      caption: labels.caption,
       isEnabled: () => end.canExtend,
       describedBy: {
         args: {
           type: 'object',
           properties: {
-            minutes: {
-              type: 'number',
-              description: texts.__('Minutes to add; asked for if absent')
-            }
+            minutes: { type: 'number', description: labels.minutesArgument }
           }
         }
       },
       execute: args => end.extend(typeof args.minutes === 'number' ? args.minutes : null)
     });
-    palette?.addItem({ command: EXTEND, category: texts.__('Session') });
+    palette?.addItem({ command: EXTEND, category: labels.category });
     const status = new TimeLeft(() =>
       life.isOver ? life.tell() : void app.commands.execute(EXTEND)
     );
@@ -152,7 +156,7 @@ class SessionEnd {
       return isOver(this._texts);
     }
     const left = this._left();
-    return left === null ? '' : this._texts.__('%1 left', span(left, this._texts));
+    return left === null ? '' : timeLeft(span(left, this._texts), this._texts);
   }
 
   /** What the session holds and where, in a few words. */
@@ -166,10 +170,8 @@ class SessionEnd {
     if (!reading || reading.deadline === null) {
       return '';
     }
-    const job = this._texts.__('Job %1 on %2', reading.job_id, reading.node);
-    const gpus = this._texts._n('%1 GPU', '%1 GPUs', reading.gpus);
     const end = endsAt(reading.deadline, this._texts);
-    return `${end}\n${job}, ${gpus}\n${this._possible(reading)}`;
+    return `${end}\n${jobFacts(reading, this._texts)}\n${this._possible(reading)}`;
   }
 
   /** Extend the session; ask for how long where `minutes` is null. */
@@ -263,7 +265,7 @@ class SessionEnd {
     const minutes = Math.min(USUAL_EXTENSION_MINUTES, reading.longest_minutes);
     const reason = minutes < 1 ? reading.reason : '';
     const extension = {
-      label: texts.__('Extend by %1', amount(minutes, texts)),
+      label: extendLabel(amount(minutes, texts), texts),
       caption: this._possible(reading),
       displayType: 'accent' as const,
       callback: () => void this.extend(minutes)
@@ -286,11 +288,12 @@ class SessionEnd {
     const choices = extensionChoices(reading.longest_minutes);
     const labels = choices.map(minutes => amount(minutes, texts));
     const usual = choices.indexOf(USUAL_EXTENSION_MINUTES);
+    const dialog = extensionDialogLabels(texts);
     const question = extensionQuestion(reading.deadline ?? 0, reading.times_left, texts);
     const answer = await showDialog({
-      title: texts.__('Extend Session'),
+      title: dialog.title,
       body: new ExtensionChoice(question, labels, Math.max(0, usual)),
-      buttons: [Dialog.cancelButton(), Dialog.okButton({ label: texts.__('Extend') })],
+      buttons: [Dialog.cancelButton(), Dialog.okButton({ label: dialog.extend })],
       focusNodeSelector: 'select'
     });
     return answer.button.accept ? (choices[answer.value ?? -1] ?? null) : null;

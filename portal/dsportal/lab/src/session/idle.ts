@@ -10,7 +10,7 @@ import { Rereading } from '../common/rereading';
 import { readIdle, sayThere, type IIdle } from '../common/server';
 import { idlePause, isWarned, LONGEST_IDLE_PAUSE, span, Throttle } from '../common/time';
 import { ISessionLife } from './life';
-import { unusedWarning } from './words';
+import { keepLabel, unusedWarning } from './words';
 
 /** What is older is read again before it is warned of: somebody may have used the session since. */
 const OLD_MILLISECONDS = 5_000;
@@ -129,9 +129,7 @@ class Use {
     this._warning = Notification.warning(unusedWarning(unused, use.ends_at ?? 0, texts), {
       autoClose: false,
       // Any click keeps the session; this one says so.
-      actions: [
-        { label: texts.__('Keep Session'), displayType: 'accent', callback: () => undefined }
-      ]
+      actions: [{ label: keepLabel(texts), displayType: 'accent', callback: () => undefined }]
     });
   }
 

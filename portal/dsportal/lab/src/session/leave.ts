@@ -12,7 +12,7 @@ import { ITranslator } from '@jupyterlab/translation';
 import { read } from '../common/server';
 import { ISessionLife } from './life';
 import { STOP } from './stop';
-import { leaving } from './words';
+import { keepLabel, leaving, leavingDialogLabels, stopCommandLabels } from './words';
 
 const PLUGIN = 'data-scientist-portal:leave';
 const ASK = 'ask';
@@ -44,15 +44,16 @@ export const leave: JupyterFrontEndPlugin<void> = {
     });
     const tell = async (): Promise<void> => {
       const { deadline } = await read(app.serviceManager.serverSettings);
+      const labels = leavingDialogLabels(texts);
       const answer = await showDialog({
-        title: texts.__('Your GPUs stay reserved'),
+        title: labels.title,
         body: leaving(gpus, deadline, texts),
         buttons: [
-          Dialog.cancelButton({ label: texts.__('Keep Session') }),
-          Dialog.warnButton({ label: texts.__('Stop Session…') })
+          Dialog.cancelButton({ label: keepLabel(texts) }),
+          Dialog.warnButton({ label: stopCommandLabels(texts).label })
         ],
         defaultButton: 0,
-        checkbox: { label: texts.__('Do not remind me again') }
+        checkbox: { label: labels.dismiss }
       });
       if (answer.isChecked) {
         await settings.set(ASK, false);

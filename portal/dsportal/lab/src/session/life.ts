@@ -19,7 +19,7 @@ import { changedPaths, currentPath, savedAt } from '../common/documents';
 import { addStyle, element } from '../common/elements';
 import { fallSilent, read } from '../common/server';
 import { againUrl, askHub, type IFate, type IHub } from './fate';
-import { notReached, saved, sessionEnded, startingAgain } from './words';
+import { endDialogLabels, notReached, saved, sessionEnded, startingAgain } from './words';
 
 const AGAIN_MILLISECONDS = 2_000;
 /** Until somebody has logged in in another tab, which may be tomorrow. */
@@ -213,6 +213,7 @@ class SessionLife implements ISessionLife {
 
   private async _tell(fate: IFate): Promise<void> {
     const texts = this._texts;
+    const labels = endDialogLabels(texts);
     const body = new Widget();
     const lines = [
       sessionEnded(fate.ended, fate.why, texts),
@@ -220,16 +221,11 @@ class SessionLife implements ISessionLife {
     ];
     body.node.append(...lines.filter(Boolean).map(line => element('p', '', line)));
     const answer = await new Dialog({
-      title: texts.__('Your session has ended'),
+      title: labels.title,
       body,
       buttons: [
-        Dialog.cancelButton({ label: texts.__('Close') }),
-        Dialog.okButton({
-          label: texts.__('Start Again'),
-          caption: texts.__(
-            'Start a session with the same choices in this tab and reopen this document'
-          )
-        })
+        Dialog.cancelButton({ label: labels.close }),
+        Dialog.okButton({ label: labels.again, caption: labels.againCaption })
       ]
     }).launch();
     if (answer.button.accept) {

@@ -11,7 +11,7 @@ import { saveChanged } from '../common/documents';
 import { statusButton } from '../common/elements';
 import { ask, wordsOf } from '../common/server';
 import { ISessionLife } from './life';
-import { notStopped, stopQuestion, unsaved } from './words';
+import { notStopped, stopCommandLabels, stopDialogLabels, stopQuestion, unsaved } from './words';
 
 /** The command. */
 export const STOP = 'data-scientist-portal:stop-session';
@@ -34,15 +34,17 @@ export const stop: JupyterFrontEndPlugin<void> = {
     palette: ICommandPalette | null
   ): void => {
     const texts = translator.load('data_scientist_portal');
+    const labels = stopCommandLabels(texts);
     app.commands.addCommand(STOP, {
-      label: texts.__('Stop Session…'),
-      caption: texts.__('Save what has changed, end this session and free its GPUs'),
+      label: labels.label,
+      caption: labels.caption,
       isEnabled: () => !life.isOver,
       execute: async () => {
+        const dialog = stopDialogLabels(texts);
         const answer = await showDialog({
-          title: texts.__('Stop this session?'),
+          title: dialog.title,
           body: stopQuestion(texts),
-          buttons: [Dialog.cancelButton(), Dialog.warnButton({ label: texts.__('Stop') })]
+          buttons: [Dialog.cancelButton(), Dialog.warnButton({ label: dialog.stop })]
         });
         if (!answer.button.accept) {
           return;
@@ -61,9 +63,9 @@ export const stop: JupyterFrontEndPlugin<void> = {
         }
       }
     });
-    palette?.addItem({ command: STOP, category: texts.__('Session') });
+    palette?.addItem({ command: STOP, category: labels.category });
     const item = new Widget({ node: statusButton(() => void app.commands.execute(STOP)) });
-    item.node.textContent = texts.__('Stop');
+    item.node.textContent = labels.button;
     item.node.title = app.commands.caption(STOP);
     life.over.connect(() => item.hide());
     statusBar?.registerStatusItem('data-scientist-portal:stop', {

@@ -1,10 +1,97 @@
-// What the session's clock and its warnings say. JupyterLab shows 140 characters of a notification.
+// What the session's clock, its commands and dialogs, and its warnings say. JupyterLab shows 140
+// characters of a notification.
 
 import { day, hour, when as whenAt, type ITexts } from '../common/time';
 import type { State } from './fate';
 
 function when(moment: number, texts: ITexts): string {
   return whenAt(moment, Date.now() / 1000, texts);
+}
+
+/** What the command that moves the end says. */
+export function extendCommandLabels(texts: ITexts) {
+  return {
+    label: texts.__('Extend Session…'),
+    caption: texts.__('Move the end of this session, as far as the limits allow'),
+    minutesArgument: texts.__('Minutes to add; asked for if absent'),
+    category: texts.__('Session')
+  };
+}
+
+/** What the dialog that asks by how much says. */
+export function extensionDialogLabels(texts: ITexts) {
+  return {
+    title: texts.__('Extend Session'),
+    extend: texts.__('Extend')
+  };
+}
+
+/** What the command that stops the session says, and its button in the status bar. */
+export function stopCommandLabels(texts: ITexts) {
+  return {
+    label: texts.__('Stop Session…'),
+    caption: texts.__('Save what has changed, end this session and free its GPUs'),
+    category: texts.__('Session'),
+    button: texts.__('Stop')
+  };
+}
+
+/** What the dialog before the session is stopped says, above `stopQuestion`. */
+export function stopDialogLabels(texts: ITexts) {
+  return {
+    title: texts.__('Stop this session?'),
+    stop: texts.__('Stop')
+  };
+}
+
+/** What the reminder of reserved GPUs says, around `leaving`. */
+export function leavingDialogLabels(texts: ITexts) {
+  return {
+    title: texts.__('Your GPUs stay reserved'),
+    dismiss: texts.__('Do not remind me again')
+  };
+}
+
+/** What the dialog of a session that has ended says, around `sessionEnded`. */
+export function endDialogLabels(texts: ITexts) {
+  return {
+    title: texts.__('Your session has ended'),
+    close: texts.__('Close'),
+    again: texts.__('Start Again'),
+    againCaption: texts.__(
+      'Start a session with the same choices in this tab and reopen this document'
+    )
+  };
+}
+
+/** What keeps the session instead of ending it. */
+export function keepLabel(texts: ITexts): string {
+  return texts.__('Keep Session');
+}
+
+/** What a warning's button does; `more`: an amount of time. */
+export function extendLabel(more: string, texts: ITexts): string {
+  return texts.__('Extend by %1', more);
+}
+
+/** Say how much time is left. */
+export function timeLeft(left: string, texts: ITexts): string {
+  return texts.__('%1 left', left);
+}
+
+/** Say what a session holds and where: `2 GPUs · node001`. */
+export function facts(job: { gpus: number; node: string }, texts: ITexts): string {
+  const gpus = job.gpus > 0 ? texts._n('%1 GPU', '%1 GPUs', job.gpus) : texts.__('no GPU');
+  return [gpus, job.node].filter(Boolean).join(' · ');
+}
+
+/** Say the same with the job: `Job 7 on node001, 2 GPUs`. */
+export function jobFacts(
+  job: { job_id: string; node: string; gpus: number },
+  texts: ITexts
+): string {
+  const place = texts.__('Job %1 on %2', job.job_id, job.node);
+  return `${place}, ${texts._n('%1 GPU', '%1 GPUs', job.gpus)}`;
 }
 
 /** Warn that the time is nearly up; `reason`: why there is no more of it, or empty. */

