@@ -1,4 +1,6 @@
-"""Between the folders of our JupyterLab extension imports run in one direction, as in Python.
+"""Sources of our JupyterLab extension: which folder imports which, and where its sentences stand.
+
+Between the folders imports run in one direction, as in Python.
 
 A type is gone when the sources are built: ``import type`` of what another folder reads makes no
 circle. Where one leads upwards, it is named here all the same.
@@ -104,3 +106,15 @@ def test_each_folder_imports_from_those_below_it_only() -> None:
 def test_the_table_has_every_folder_and_no_circle() -> None:
     assert {folder.name for folder in SOURCES.iterdir() if folder.is_dir()} == set(BELOW)
     assert set(TopologicalSorter(BELOW).static_order()) == set(BELOW)
+
+
+def test_what_users_read_stands_with_the_words_of_its_folder() -> None:
+    """``common/time.ts`` has the units, of which sentences are made."""
+    texts = re.compile(r"\.(?:__|_n)\(")
+    files = {
+        str(file.relative_to(SOURCES))
+        for file in SOURCES.rglob("*.ts")
+        if texts.search(file.read_text(encoding="utf-8"))
+    }
+    assert {file for file in files if not file.endswith("/words.ts")} == {"common/time.ts"}
+    assert len(files) > 5
