@@ -2,7 +2,7 @@
 
     PYTHONPATH=deploy "$(deploy/venv dev)"/bin/python -m benchmarks.cluster.training [--rounds 3]
 
-As root, on a private cluster of two virtual nodes (`benchmarks.portal.virtual_cluster`), whose jobs
+As root, on a private cluster of two virtual nodes (`harness.virtual_cluster`), whose jobs
 run on this machine's cores. Six trainings of the same network on synthetic images take turns, each
 process with one thread on one core, as Slurm gives it to a task:
 
@@ -31,8 +31,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.commit import commit
-from benchmarks.portal import people, virtual_cluster
-from benchmarks.portal.virtual_cluster import VirtualCluster
+from benchmarks.portal.harness import people, virtual_cluster
+from benchmarks.portal.harness.virtual_cluster import VirtualCluster
 from tests.instance import ROOT
 from tests.notebooks.running import framework_python
 from tests.waiting import until

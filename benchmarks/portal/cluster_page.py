@@ -2,7 +2,7 @@
 
     "$(deploy/venv dev)"/bin/python -m benchmarks.portal.cluster_page [--viewers 500]
 
-As root. On a private cluster of real slurmds (see `benchmarks.portal.virtual_cluster`) with 4 GPUs
+As root. On a private cluster of real slurmds (see `harness.virtual_cluster`) with 4 GPUs
 each, most of them held by jobs. The hub and the page's service are ours as they are deployed. Each
 viewer is another user and follows the page's stream through the proxy, as a browser does; one in
 ten has a job of their own, so that their page differs from the others'. Every few seconds a job is
@@ -27,10 +27,10 @@ from itertools import cycle
 from pathlib import Path
 
 from benchmarks.commit import circumstances, commit
-from benchmarks.portal import http, hubs, people, virtual_cluster
-from benchmarks.portal.answer_times import figures
-from benchmarks.portal.hubs import TOKEN, Hub
-from benchmarks.portal.virtual_cluster import VirtualCluster
+from benchmarks.portal.harness import http, hubs, people, virtual_cluster
+from benchmarks.portal.harness.answer_times import figures
+from benchmarks.portal.harness.hubs import TOKEN, Hub
+from benchmarks.portal.harness.virtual_cluster import VirtualCluster
 from tests.waiting import until
 
 _PATH = "/services/cluster"

@@ -2,7 +2,7 @@
 
     "$(deploy/venv dev)"/bin/python -m benchmarks.portal.forecasts [--starts 100] [--nodes 8]
 
-As root. A private Slurm with real daemons (`benchmarks.portal.virtual_cluster`); jobs of 1 to 4
+As root. A private Slurm with real daemons (`harness.virtual_cluster`); jobs of 1 to 4
 GPUs keep a queue before it. Their arrivals are a Poisson process; a half of them runs until its
 time is up, the others for an evenly drawn part of it, as people ask for more time than they need.
 Every few seconds a session is asked for: first Slurm's forecast, in the way in which the launcher
@@ -28,8 +28,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from benchmarks.commit import circumstances, commit
-from benchmarks.portal import virtual_cluster
-from benchmarks.portal.virtual_cluster import VirtualCluster
+from benchmarks.portal.harness import virtual_cluster
+from benchmarks.portal.harness.virtual_cluster import VirtualCluster
 from jupyterhub_gpu_slurm.outlook import forecast
 from jupyterhub_gpu_slurm.slurm import launcher
 

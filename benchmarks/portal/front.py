@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from benchmarks.commit import circumstances, commit
-from benchmarks.portal.answer_times import figures
+from benchmarks.portal.harness.answer_times import figures
 from tests import instance
 from tests.instance import FOLDER_NAME, USERS, Instance
 from tests.network.tls import unchecking

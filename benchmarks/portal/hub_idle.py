@@ -2,8 +2,8 @@
 
     "$(deploy/venv dev)"/bin/python -m benchmarks.portal.hub_idle [--sessions 200] [--minutes 5]
 
-As root. On a private cluster (`benchmarks.portal.virtual_cluster`) with our hub as it is deployed
-and real Unix users; the stub stands in for JupyterLab (`benchmarks.portal.hubs`). When all sessions
+As root. On a private cluster (`harness.virtual_cluster`) with our hub as it is deployed
+and real Unix users; the stub stands in for JupyterLab (`harness.hubs`). When all sessions
 run, and a while later, the processor time of each process is read, and again after the minutes
 given. So other work on the machine does not change the figure much. Memory is the proportional set
 size, in which what processes share counts once. The proxy is not in the figures. First the same is
@@ -22,8 +22,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks.commit import circumstances, commit
-from benchmarks.portal import hubs, people, slurm_load, virtual_cluster
-from benchmarks.portal.hubs import Hub
+from benchmarks.portal import slurm_load
+from benchmarks.portal.harness import hubs, people, virtual_cluster
+from benchmarks.portal.harness.hubs import Hub
 from tests.waiting import until
 
 _SETTLE_SECONDS = 30.0

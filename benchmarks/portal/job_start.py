@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from benchmarks.commit import circumstances, commit
-from benchmarks.portal import slurm_in_root
+from benchmarks.portal.harness import slurm_in_root
 from benchmarks.portal.session_start import summary
 from tests.debian import building, roots
 from tests.network.sockets import free_ports

@@ -22,10 +22,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks.commit import circumstances, commit
-from benchmarks.portal import cluster_page, hubs, people, virtual_cluster
-from benchmarks.portal.answer_times import figures, log_in
-from benchmarks.portal.http import request
-from benchmarks.portal.hubs import Hub, Workshop
+from benchmarks.portal import cluster_page
+from benchmarks.portal.harness import hubs, people, virtual_cluster
+from benchmarks.portal.harness.answer_times import figures, log_in
+from benchmarks.portal.harness.http import request
+from benchmarks.portal.harness.hubs import Hub, Workshop
 from benchmarks.portal.options_page import measure
 from jupyterhub_gpu_slurm.outlook.availability import AvailabilityCounter
 from jupyterhub_gpu_slurm.resources import ResourceShape

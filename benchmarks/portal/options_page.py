@@ -2,7 +2,7 @@
 
     "$(deploy/venv dev)"/bin/python -m benchmarks.portal.options_page [--nodes 1000] [--jobs 500]
 
-As root. On a private cluster of real slurmds (see `benchmarks.portal.virtual_cluster`) with 4 GPUs
+As root. On a private cluster of real slurmds (see `harness.virtual_cluster`) with 4 GPUs
 each, in two partitions that hold all nodes; nine tenths of the jobs run, on 1, 2 or 4 GPUs, and one
 tenth waits for more than there is. The hub is ours as it is deployed, with its launcher behind
 sudo. Nothing is a stand-in but the nodes' hardware and what the jobs do (sleep).
@@ -27,10 +27,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from benchmarks.commit import circumstances, commit
-from benchmarks.portal import http, hubs, people, virtual_cluster
-from benchmarks.portal.answer_times import figures, log_in
-from benchmarks.portal.hubs import Hub
-from benchmarks.portal.virtual_cluster import VirtualCluster
+from benchmarks.portal.harness import http, hubs, people, virtual_cluster
+from benchmarks.portal.harness.answer_times import figures, log_in
+from benchmarks.portal.harness.hubs import Hub
+from benchmarks.portal.harness.virtual_cluster import VirtualCluster
 from tests.waiting import until
 
 KINDS = ("form", "forms_at_once", "availability", "forecast")

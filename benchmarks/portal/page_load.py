@@ -24,7 +24,7 @@ from typing import Any
 from playwright.sync_api import Browser, sync_playwright
 
 from benchmarks.commit import circumstances, commit
-from benchmarks.portal.answer_times import figures
+from benchmarks.portal.harness.answer_times import figures
 from tests import instance
 from tests.browser.chromium import launch
 from tests.browser.lab import log_in

@@ -37,8 +37,8 @@ from playwright.sync_api import Page, Request, WebSocket, sync_playwright
 from websockets.asyncio.client import ClientConnection, connect
 
 from benchmarks.commit import circumstances, commit
-from benchmarks.portal.answer_times import figures
-from benchmarks.portal.hubs import cpu_seconds
+from benchmarks.portal.harness.answer_times import figures
+from benchmarks.portal.harness.hubs import cpu_seconds
 from tests import faults, instance
 from tests.browser.chromium import launch
 from tests.browser.lab import open_lab

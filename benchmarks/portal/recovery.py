@@ -24,7 +24,7 @@ from pathlib import Path
 import httpx
 
 from benchmarks.commit import circumstances, commit
-from benchmarks.portal.phases import logged
+from benchmarks.portal.harness.phases import logged
 from benchmarks.portal.session_start import summary
 from tests import faults, instance
 from tests.instance import LOGS, USERS, Instance

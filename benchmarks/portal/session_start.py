@@ -35,8 +35,8 @@ from pathlib import Path
 import httpx
 
 from benchmarks.commit import circumstances, commit
-from benchmarks.portal import sampler
-from benchmarks.portal.phases import (
+from benchmarks.portal.harness import sampler
+from benchmarks.portal.harness.phases import (
     IMPORTED,
     SETTLED,
     JobSample,

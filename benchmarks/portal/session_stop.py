@@ -22,8 +22,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.commit import circumstances, commit
-from benchmarks.portal import sampler
-from benchmarks.portal.phases import JobSample, stop_phases
+from benchmarks.portal.harness import sampler
+from benchmarks.portal.harness.phases import JobSample, stop_phases
 from benchmarks.portal.session_start import summaries, summary
 from tests import instance
 from tests.instance import USERS, Instance

@@ -23,9 +23,9 @@ from contextlib import ExitStack
 from typing import Any
 
 from benchmarks.commit import circumstances, commit
-from benchmarks.portal import http, hubs, people, virtual_cluster
-from benchmarks.portal.answer_times import log_in
-from benchmarks.portal.hubs import TOKEN, Hub
+from benchmarks.portal.harness import http, hubs, people, virtual_cluster
+from benchmarks.portal.harness.answer_times import log_in
+from benchmarks.portal.harness.hubs import TOKEN, Hub
 from tests.waiting import until
 
 KINDS = ("ours", "upstream")

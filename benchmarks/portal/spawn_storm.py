@@ -2,14 +2,14 @@
 
     "$(deploy/venv dev)"/bin/python -m benchmarks.portal.spawn_storm [--rounds 3]
 
-As root. On a private cluster of virtual nodes (`benchmarks.portal.virtual_cluster`), with real
+As root. On a private cluster of virtual nodes (`harness.virtual_cluster`), with real
 hubs, real proxies, real Slurm, sudo and real Unix users; a stub stands in for JupyterLab
-(`benchmarks.portal.hubs` says what is ours, what is upstream's, and what is fair). Each user's
+(`harness.hubs` says what is ours, what is upstream's, and what is fair). Each user's
 browser is there too: it posts the start and reads the stream of the spawn page.
 
 Ours and upstream's storm in turn. Of each storm: the seconds from the first press until every user
 has a session, or a job that Slurm says is pending because all GPUs are taken; the hub's answer
-times meanwhile (`benchmarks.portal.answer_times`); the CPU time of the hub's process; the programs
+times meanwhile (`harness.answer_times`); the CPU time of the hub's process; the programs
 of Slurm that were run; jobs lost (a user without one) and doubled (a user with two).
 
 Everything of the cluster, which would be other machines, runs on the same cores as the hub.
@@ -29,10 +29,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.commit import circumstances, commit
-from benchmarks.portal import http, hubs, people, virtual_cluster
-from benchmarks.portal.answer_times import figures, measured
-from benchmarks.portal.hubs import TOKEN, Hub
-from benchmarks.portal.virtual_cluster import VirtualCluster
+from benchmarks.portal.harness import http, hubs, people, virtual_cluster
+from benchmarks.portal.harness.answer_times import figures, measured
+from benchmarks.portal.harness.hubs import TOKEN, Hub
+from benchmarks.portal.harness.virtual_cluster import VirtualCluster
 from tests.waiting import until
 
 _HEADERS = {"Authorization": f"token {TOKEN}", "Content-Type": "application/json"}

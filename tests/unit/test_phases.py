@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from benchmarks.portal.phases import (
+from benchmarks.portal.harness.phases import (
     JobSample,
     StartSeen,
     began,

@@ -12,10 +12,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.portal import http, proxy_load, sampler, slurm_load
-from benchmarks.portal.hubs import Hub
-from benchmarks.portal.phases import JobSample
-from benchmarks.portal.sampler import Program
+from benchmarks.portal import proxy_load, slurm_load
+from benchmarks.portal.harness import http, sampler
+from benchmarks.portal.harness.hubs import Hub
+from benchmarks.portal.harness.phases import JobSample
+from benchmarks.portal.harness.sampler import Program
 from benchmarks.portal.session_start import StartEye, answers
 from benchmarks.portal.spawn_storm import Press, Storm
 from tests.network.sockets import free_port

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from benchmarks.portal import people
+from benchmarks.portal.harness import people
 from tests.instance import FOLDER_NAME, PASSWORD, PREFIX, Instance
 
 _GROUP = f"{PREFIX}-data-scientists"

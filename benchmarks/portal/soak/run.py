@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
-from benchmarks.portal.answer_times import figures
+from benchmarks.portal.harness.answer_times import figures
 from benchmarks.portal.soak import accounts, day, injection, invariants, light_session
 from benchmarks.portal.soak.crowd import Crowd
 from benchmarks.portal.soak.findings import Findings

@@ -6,9 +6,10 @@ A process of its own, because a virtual cluster ends all that its process has st
 import asyncio
 from contextlib import ExitStack
 
-from benchmarks.portal import hubs, people, slurm_load, virtual_cluster
-from benchmarks.portal.hubs import Hub, Workshop
-from benchmarks.portal.virtual_cluster import Size, VirtualCluster
+from benchmarks.portal import slurm_load
+from benchmarks.portal.harness import hubs, people, virtual_cluster
+from benchmarks.portal.harness.hubs import Hub, Workshop
+from benchmarks.portal.harness.virtual_cluster import Size, VirtualCluster
 from tests.waiting import until
 
 NAMES = ("physics", "biology")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from benchmarks.portal.phases import JobSample
+from benchmarks.portal.harness.phases import JobSample
 from tests.instance import Instance
 
 T = TypeVar("T")

@@ -32,9 +32,9 @@ from pathlib import Path
 
 import httpx
 
-from benchmarks.portal import stub_session
-from benchmarks.portal.people import GROUP, HUB_USER
-from benchmarks.portal.virtual_cluster import VirtualCluster
+from benchmarks.portal.harness import stub_session
+from benchmarks.portal.harness.people import GROUP, HUB_USER
+from benchmarks.portal.harness.virtual_cluster import VirtualCluster
 from tests.instance import ROOT
 from tests.network.sockets import free_ports
 from tests.waiting import until

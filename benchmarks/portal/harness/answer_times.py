@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 
 import httpx
 
-from benchmarks.portal.http import request
-from benchmarks.portal.hubs import PASSWORD, Hub
+from benchmarks.portal.harness.http import request
+from benchmarks.portal.harness.hubs import PASSWORD, Hub
 from tests.instance import ROOT
 
 INTERVAL_SECONDS = 0.05
@@ -62,7 +62,7 @@ def measured(hub: Hub) -> Iterator[AnswerTimes]:
         [
             sys.executable,
             "-m",
-            "benchmarks.portal.answer_times",
+            "benchmarks.portal.harness.answer_times",
             str(hub.port),
             log_in(hub, _VISITOR),
         ],
