@@ -11,7 +11,7 @@ import pytest
 from benchmarks import structure
 from tests.checkout import ROOT
 
-PARTS = ("benchmarks", "notebook_templates", "portal", "spawner", "tests")
+PARTS = ("benchmarks", "deploy", "notebook_templates", "portal", "spawner", "tests")
 MOST_FILES = 24
 """Of a folder: one that is larger than about this holds several nouns."""
 SOURCES = {
