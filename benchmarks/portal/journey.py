@@ -43,11 +43,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, sync_playwright
 
 from benchmarks.commit import circumstances, commit
+from benchmarks.portal.harness.page_account import PageAccount
 from benchmarks.portal.session_start import UPSTREAM_USER, USER, HubApi, ratio, summary
 from benchmarks.portal.session_start import upstream_hub as plain_hub
 from benchmarks.portal.tensorboard_open import Eye
@@ -83,46 +83,6 @@ class Milestone:
     """Since the click on "Log in"."""
     clicks: int
     """Until then."""
-
-
-class PageLoad:
-    """What the page of JupyterLab fetches and computes, as Chromium counts it."""
-
-    def __init__(self, page: Page) -> None:
-        self._browser = page.context.new_cdp_session(page)
-        self._before: dict[str, float] = {}
-        self._files = self._of_http2 = self._bytes = 0
-        self._browser.on("Network.responseReceived", self._answered)
-        self._browser.on("Network.loadingFinished", self._fetched)
-        self._browser.send("Network.enable")
-        self._browser.send("Performance.enable")
-
-    def begins(self) -> None:
-        """Count from now on."""
-        self._before = self._computed()
-        self._files = self._of_http2 = self._bytes = 0
-
-    def figures(self) -> dict[str, float]:
-        """Return what has come since."""
-        computed = self._computed()
-        return {
-            "files": self._files,
-            "over_http2": self._of_http2,
-            "megabytes": self._bytes / 1e6,
-            "computing_seconds": computed["TaskDuration"] - self._before["TaskDuration"],
-            "script_seconds": computed["ScriptDuration"] - self._before["ScriptDuration"],
-        }
-
-    def _computed(self) -> dict[str, float]:
-        metrics = self._browser.send("Performance.getMetrics")["metrics"]
-        return {each["name"]: each["value"] for each in metrics}
-
-    def _answered(self, event: dict[str, Any]) -> None:
-        self._files += 1
-        self._of_http2 += event["response"].get("protocol") == "h2"
-
-    def _fetched(self, event: dict[str, Any]) -> None:
-        self._bytes += int(event["encodedDataLength"])
 
 
 @dataclass
@@ -165,7 +125,7 @@ class Person:
 
     def comes_to_jupyterlab(self) -> None:
         """Wait until its page begins to load, and then until it can be used."""
-        load = PageLoad(self.page)
+        load = PageAccount(self.page)
         self.page.wait_for_url("**/user/*/lab*", wait_until="commit", timeout=_MOST_MILLISECONDS)
         self.note("started")
         load.begins()

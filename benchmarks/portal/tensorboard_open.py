@@ -6,12 +6,13 @@ Both are measured in one Chromium on the test instance, in turn, with the same c
 until the curve's colour is on the picture of the page. *ours*: from the click on the button in
 JupyterLab's file browser; a new TensorBoard each time, behind the hub's proxy and the session's
 login. *shell*: from the start of ``tensorboard --logdir`` of the same environment on a TCP port,
-opened in the browser as soon as it answers; nobody has to read its address. The browser's own
-times tell when the page had come, when the last of its scripts, and when the first answer with data
-(``points``).
+opened in the browser as soon as it answers; nobody has to read its address. The kernel tells when
+its process was started, and the browser's own times when the page had come, when the last of its
+scripts, and when the first answer with data (``points``). Of the page, the browser also tells what
+it fetches and for how long it computes.
 
 The last line is one JSON object: seconds (medians, minima, maxima) of each phase from the click or
-the start on, and the ratio of the wholes.
+the start on, the page's medians, and the ratio of the wholes.
 """
 
 import argparse
@@ -21,7 +22,7 @@ import pwd
 import statistics
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +30,8 @@ from pathlib import Path
 from playwright.sync_api import BrowserContext, Error, Page, Request, sync_playwright
 
 from benchmarks.commit import circumstances, commit
+from benchmarks.portal.harness import sampler
+from benchmarks.portal.harness.page_account import PageAccount
 from benchmarks.portal.session_start import answers, ratio, summary
 from tests import instance
 from tests.browser.chromium import launch
@@ -45,7 +48,7 @@ FOLDER = "tensorboard-open"
 CHART = "scalar-card line-chart canvas"
 
 
-PHASES = ("page", "scripts", "points", "chart")
+PHASES = ("process", "page", "scripts", "points", "chart")
 
 
 @dataclass
@@ -103,26 +106,49 @@ class Eye:
         return int(self.counter.evaluate(COUNT_PIXELS, [url, RUN_COLOUR])) >= pixels
 
 
-def time_ours(visitor: Visitor, lab: Page, eye: Eye, arrivals: Arrivals) -> dict[str, float]:
-    """Click; return the seconds of each phase. The TensorBoard is stopped afterwards."""
+@dataclass(frozen=True)
+class Opening:
+    """What one opening took."""
+
+    seconds: dict[str, float]
+    """Of each phase, from the click or the start on."""
+    page: dict[str, float]
+    """What the page fetched and computed."""
+
+
+def process_start(words: str) -> float:
+    """Return when the process of the user with these words was made, in seconds since 1970."""
+    return sampler.started_at(sampler.Program(words, pwd.getpwnam(USER).pw_uid))
+
+
+def time_ours(visitor: Visitor, lab: Page, eye: Eye, arrivals: Arrivals) -> Opening:
+    """Click; return the seconds of each phase, and the page's account.
+
+    The TensorBoard is stopped afterwards.
+    """
     button = lab.get_by_role("button", name=f"Open TensorBoard for ~/{FOLDER}/curve")
     button.wait_for()
     arrivals.times.clear()
     started = time.time()
     with lab.expect_popup() as popup:
         button.click()
+    account = PageAccount(popup.value)
+    account.begins()
     eye.wait_for_chart(popup.value)
     seconds = {"chart": time.time() - started, **arrivals.phases(started)}
+    opening = Opening(
+        {"process": process_start("/tensorboard/serv") - started, **seconds}, account.figures()
+    )
     popup.value.close()
     for board in visitor.session("GET", "/portal/tensorboard").json()["boards"]:
         visitor.session("DELETE", f"/portal/tensorboard/{board['id']}").raise_for_status()
-    return seconds
+    return opening
 
 
 def time_a_shells(
     portal: Instance, folder: Path, context: BrowserContext, eye: Eye, arrivals: Arrivals
-) -> dict[str, float]:
-    """Start one by hand; return the seconds of each phase."""
+) -> Opening:
+    """Start one by hand; return the seconds of each phase, and the page's account."""
     program = Path(portal.settings["session"]["tensorboard_python"]).with_name("tensorboard")
     port = free_port()
     argv = ["/usr/sbin/runuser", "-u", USER, "--", str(program)]
@@ -138,9 +164,14 @@ def time_a_shells(
     try:
         url = f"http://127.0.0.1:{port}/"
         until(lambda: answers(url), seconds=60, every=0.01, what="TensorBoard answers")
+        account = PageAccount(page)
+        account.begins()
         page.goto(url)
         eye.wait_for_chart(page)
-        return {"chart": time.time() - started, **arrivals.phases(started)}
+        seconds = {"chart": time.time() - started, **arrivals.phases(started)}
+        return Opening(
+            {"process": process_start("/bin/tensorboard") - started, **seconds}, account.figures()
+        )
     finally:
         page.close()
         process.terminate()
@@ -159,13 +190,9 @@ def session(portal: Instance) -> Iterator[tuple[Visitor, Path]]:
         portal.slurm("/bin/rm", "-rf", str(home / FOLDER), user=USER)
 
 
-def measure(
-    portal: Instance, context: BrowserContext, runs: int
-) -> dict[str, dict[str, list[float]]]:
+def measure(portal: Instance, context: BrowserContext, runs: int) -> dict[str, list[Opening]]:
     """Open each in turn; the first of each warms up."""
-    series: dict[str, dict[str, list[float]]] = {
-        what: {phase: [] for phase in PHASES} for what in ("ours", "shell")
-    }
+    openings: dict[str, list[Opening]] = {"ours": [], "shell": []}
     with session(portal) as (visitor, folder):
         eye = Eye.of(context)
         lab = context.new_page()
@@ -173,18 +200,22 @@ def measure(
         open_item(lab, FOLDER)
         item(lab, "curve").click()
         arrivals = Arrivals.of(context)
-        ways: dict[str, Callable[[], dict[str, float]]] = {
+        ways: dict[str, Callable[[], Opening]] = {
             "ours": lambda: time_ours(visitor, lab, eye, arrivals),
             "shell": lambda: time_a_shells(portal, folder, context, eye, arrivals),
         }
         for run in range(runs + 1):
             once = {what: way() for what, way in ways.items()}
-            words = "  ".join(f"{what} {found['chart']:.2f} s" for what, found in once.items())
+            words = "  ".join(f"{what} {one.seconds['chart']:.2f} s" for what, one in once.items())
             print(f"{'warm-up' if run == 0 else f'run {run:2}'}  {words}", flush=True)
-            for what, found in once.items() if run else ():
-                for phase, seconds in found.items():
-                    series[what][phase].append(seconds)
-    return series
+            for what, opening in once.items() if run else ():
+                openings[what].append(opening)
+    return openings
+
+
+def series(openings: Sequence[Opening], phase: str) -> list[float]:
+    """Return the seconds of one phase."""
+    return [opening.seconds[phase] for opening in openings]
 
 
 def main() -> None:
@@ -194,20 +225,28 @@ def main() -> None:
     runs = parser.parse_args().runs
     with instance.running() as portal, sync_playwright() as playwright:
         browser = launch(playwright)
-        series = measure(portal, browser.new_context(), runs)
+        openings = measure(portal, browser.new_context(), runs)
         browser.close()
+    wholes = {what: series(ones, "chart") for what, ones in openings.items()}
     result = {
         "benchmark": "tensorboard_open",
         "runs": runs,
-        "seconds": {what: summary(phases["chart"]) for what, phases in series.items()},
+        "seconds": {what: summary(whole) for what, whole in wholes.items()},
         "phases": {
-            what: {phase: summary(values) for phase, values in phases.items()}
-            for what, phases in series.items()
+            what: {phase: summary(series(ones, phase)) for phase in PHASES}
+            for what, ones in openings.items()
         },
-        "ours_over_shell": ratio(series["ours"]["chart"], series["shell"]["chart"]),
+        "page": {
+            what: {
+                name: round(statistics.median(opening.page[name] for opening in ones), 2)
+                for name in ones[0].page
+            }
+            for what, ones in openings.items()
+        },
+        "ours_over_shell": ratio(wholes["ours"], wholes["shell"]),
         **circumstances(commit()),
     }
-    print(f"ours median {statistics.median(series['ours']['chart']):.2f} s, to reach 1")
+    print(f"ours median {statistics.median(wholes['ours']):.2f} s, to reach 1")
     print(json.dumps(result))
 
 

@@ -6,6 +6,7 @@ import ssl
 import subprocess
 import sys
 import threading
+import time
 from contextvars import ContextVar
 from pathlib import Path
 from types import SimpleNamespace
@@ -85,12 +86,17 @@ def test_a_program_is_known_by_its_command_line_and_its_user() -> None:
     }
     assert sampler.running(wanted) == frozenset()
     argv = [sys.executable, "-c", "print(flush=True); input()", word]
+    before = time.time()
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
         assert sampler.running(wanted) == {"mine", "anybodys"}
+        a_tick = 1 / os.sysconf("SC_CLK_TCK")
+        assert before - 2 * a_tick <= sampler.started_at(wanted["mine"]) <= time.time()
         process.communicate(b"\n")
     assert sampler.running(wanted) == frozenset()
+    with pytest.raises(ValueError, match="empty"):
+        sampler.started_at(wanted["mine"])
 
 
 def test_who_looks_goes_on_until_all_is_over_though_it_is_done() -> None:

@@ -3,7 +3,7 @@
 import os
 import pwd
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +44,26 @@ def programs(portal: Instance, user: str) -> dict[str, Program]:
 
 def running(wanted: Mapping[str, Program]) -> frozenset[str]:
     """Return those of which there is a process now."""
-    found = set()
+    return frozenset(name for name, _ in _processes(wanted))
+
+
+def started_at(program: Program) -> float:
+    """Return when the newest of its processes was made, in seconds since 1970 (to a hundredth).
+
+    Raises `ValueError` where there is none.
+    """
+    # proc_pid_stat(5): in ticks since the machine was booted.
+    ticks = max(_start_ticks(process) for _, process in _processes({"": program}))
+    age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    return time.time() - age
+
+
+def _start_ticks(process: Path) -> int:
+    after_name = (process / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return int(after_name[22 - 3])
+
+
+def _processes(wanted: Mapping[str, Program]) -> Iterator[tuple[str, Path]]:
     for number in filter(str.isdecimal, os.listdir("/proc")):
         process = Path("/proc", number)
         try:
@@ -52,10 +71,9 @@ def running(wanted: Mapping[str, Program]) -> frozenset[str]:
             for name, program in wanted.items():
                 is_named = program.words.encode() in line
                 if is_named and program.uid in (None, process.stat().st_uid):
-                    found.add(name)
+                    yield name, process
         except OSError:  # it has ended meanwhile
             continue
-    return frozenset(found)
 
 
 def state_of(portal: Instance, *jobs: str) -> str:
