@@ -14,28 +14,26 @@ require(["home"]);
     const hour = moment.toLocaleTimeString([], clock);
     time.textContent = isToday ? hour : `${moment.toLocaleDateString([], day)}, ${hour}`;
   }
+  // By how much the hub's clock is ahead: the browser's may be off.
+  let ahead = 0;
   const count = () => {
+    const now = Date.now() + ahead;
     for (const left of document.querySelectorAll("[data-left]")) {
-      const minutes = Math.max(0, Math.floor((new Date(left.dataset.left) - Date.now()) / 60000));
+      const minutes = Math.max(0, Math.floor((new Date(left.dataset.left) - now) / 60000));
       const hours = minutes >= 60 ? `${Math.floor(minutes / 60)} h ` : "";
       left.textContent = minutes ? `${hours}${minutes % 60} min` : "under a minute";
     }
   };
   count();
   setInterval(count, 10000);
-  // One click is one order; a page that the browser brings back takes another.
-  const buttons = document.querySelectorAll("form button[type=submit]");
-  for (const button of buttons) {
-    button.form.addEventListener("submit", () => {
-      button.disabled = true;
-    });
-  }
-  window.addEventListener("pageshow", () => {
-    for (const button of buttons) button.disabled = false;
-  });
   // What each session uses: asked for while somebody looks.
   const { base_url: base, xsrf_token: xsrf } = window.jhdata;
-  const ask = (url) => fetch(url, { headers: { "X-XSRFToken": xsrf } }).catch(() => null);
+  const ask = async (url) => {
+    const answer = await fetch(url, { headers: { "X-XSRFToken": xsrf } }).catch(() => null);
+    const date = answer?.headers.get("Date");
+    if (date) ahead = new Date(date) - Date.now();
+    return answer;
+  };
   const gib = (bytes) => `${Number((bytes / 2 ** 30).toFixed(1))}`;
   const words = ({ cores, memory_bytes: memory }, has) => {
     const parts = [];
@@ -49,8 +47,10 @@ require(["home"]);
     for (const use of document.querySelectorAll("[data-use]")) {
       const url = `${base}portal/use?${new URLSearchParams({ server: use.dataset.use })}`;
       const answer = await ask(url);
-      use.textContent = answer?.ok ? words(await answer.json(), use.dataset) : "Not known";
+      const told = answer?.ok && !answer.redirected && (await answer.json().catch(() => null));
+      use.textContent = told ? words(told, use.dataset) : "Not known";
     }
+    count();
   };
   measure();
   setInterval(measure, 10000);
@@ -68,6 +68,8 @@ require(["home"]);
     // What somebody has clicked here is under way.
     if (isBusy || state.textContent.trim() !== shown) return;
     const answer = await ask(location.href);
+    // To the login, which has expired.
+    if (answer?.redirected) window.location.reload();
     if (!answer?.ok || answer.redirected) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (told(page) !== first) window.location.reload();
@@ -78,6 +80,17 @@ require(["home"]);
       if (one.classList.contains("hidden")) window.location.reload();
     }).observe(one, { attributes: true, attributeFilter: ["class"] });
   }
+  // A refusal is said in a dialog; JupyterHub's script leaves the buttons of that session dead.
+  document.getElementById("error-dialog").addEventListener("hidden.bs.modal", () => {
+    if (document.querySelector(".home-server-row .btn[disabled]")) window.location.reload();
+  });
+  // It takes no session without a name, and does not say so.
+  const added = document.querySelector(".add-server-row");
+  const check = (event) => {
+    const isOrder = event.key ? event.key === "Enter" : event.target.closest(".new-server-btn");
+    if (isOrder && !added.querySelector("input").reportValidity()) event.stopPropagation();
+  };
+  for (const kind of ["click", "keypress"]) added?.addEventListener(kind, check, true);
   const stop = document.getElementById("stop");
   if (!stop) return;
   stop.addEventListener("keydown", (event) => {

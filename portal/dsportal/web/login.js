@@ -11,14 +11,4 @@
     show.textContent = isShown ? "Hide" : "Show";
     show.setAttribute("aria-label", `${show.textContent} what is typed`);
   });
-  // One click, one login; a page that the browser brings back takes another.
-  const submit = part("login_submit");
-  submit.form.addEventListener("submit", () => {
-    submit.disabled = true;
-    submit.textContent = "Logging in…";
-  });
-  window.addEventListener("pageshow", () => {
-    submit.disabled = false;
-    submit.textContent = "Log in";
-  });
 })();

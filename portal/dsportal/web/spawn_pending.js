@@ -46,11 +46,16 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
   const fewer = part("fewer");
   const notify = part("notify");
   const NOTIFY = "portal-notify";
+  // The hub says something every 10 seconds (jupyterhub_gpu_slurm/session/start.py).
+  const SILENCE_MILLISECONDS = 60000;
+  const RETRY_MILLISECONDS = 3000;
   let job = null;
   let isCancelled = false;
   let since = null;
   let expected = null;
   let isOver = false;
+  // By how much the hub's clock is ahead: the browser's may be off.
+  let ahead = 0;
 
   const clock = (date) => date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
   const span = (seconds) => {
@@ -65,9 +70,10 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
       : `${date.toLocaleDateString([], { weekday: "long", day: "numeric", month: "long" })}, `;
 
   const tick = () => {
-    if (since !== null) part("progress-waited").textContent = span((Date.now() - since) / 1000);
+    const now = Date.now() + ahead;
+    if (since !== null) part("progress-waited").textContent = span((now - since) / 1000);
     if (expected !== null) {
-      const left = (expected - Date.now()) / 1000;
+      const left = (expected - now) / 1000;
       part("progress-expected").textContent =
         left > 0 ? WORDS.by(`${day(expected)}${clock(expected)}`, span(left)) : WORDS.soon;
     }
@@ -110,6 +116,7 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
 
   const show = (event) => {
     if (event.job) job = event.job;
+    if (event.now) ahead = new Date(event.now) - Date.now();
     // The end of a start that is being cancelled looks like any: failed, or for a moment ready.
     if (isCancelled) return;
     const words = wordsOf(event);
@@ -185,24 +192,38 @@ require(["jquery", "jhapi"], ($, JHAPI) => {
   // the browser's own page would take its place, and stay.
   const renew = async () => {
     const headers = { "X-XSRFToken": window.jhdata.xsrf_token };
-    const asked = fetch(window.location.href, { headers, redirect: "manual" });
+    const signal = AbortSignal.timeout(SILENCE_MILLISECONDS);
+    const asked = fetch(window.location.href, { headers, redirect: "manual", signal });
     const answer = await asked.catch(() => null);
     if (isOver) return;
     if (answer) window.location.reload();
-    else setTimeout(renew, 3000);
+    else setTimeout(renew, RETRY_MILLISECONDS);
   };
   let source = null;
+  let alarm = null;
+  const leave = () => {
+    clearTimeout(alarm);
+    source.close();
+  };
+  const lost = () => {
+    leave();
+    setTimeout(renew, RETRY_MILLISECONDS);
+  };
+  // A connection that has died on the way is no error to the browser: nothing comes any more.
+  const watch = () => {
+    clearTimeout(alarm);
+    alarm = setTimeout(lost, SILENCE_MILLISECONDS);
+  };
   const listen = () => {
     source = new EventSource(data.progress_url);
     source.onmessage = (message) => {
+      watch();
       const event = JSON.parse(message.data);
       show(event);
-      if (event.ready || event.failed) source.close();
+      if (event.ready || event.failed) leave();
     };
-    source.onerror = () => {
-      source.close();
-      setTimeout(renew, 3000);
-    };
+    source.onerror = lost;
+    watch();
   };
 
   // Until the session is gone, the hub would lead back here.

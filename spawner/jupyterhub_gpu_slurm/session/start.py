@@ -129,20 +129,20 @@ class SessionStart:
         """Tell the spawn page how the job is, whenever that changes, and now and then again.
 
         A job for these GPUs that waits is told of fewer that are free where it would run.
+        ``now`` is the hub's moment (ISO 8601, UTC).
         """
         said: dict[str, Any] = {}
         said_at = 0.0
         while True:
             job = self._job.last
-            event = progress.event(
-                job, self._asked_at, datetime.now(UTC), await self._queue_position()
-            )
+            position, moment = await self._queue_position(), datetime.now(UTC)
+            event = progress.event(job, self._asked_at, moment, position)
             fewer = await self._fewer_free(gpus, gpu_type)
             event |= {"fewer_free": fewer} if fewer else {}
             now = asyncio.get_running_loop().time()
             if event != said or now - said_at >= _AGAIN_SECONDS:
                 said, said_at = event, now
-                yield event
+                yield event | {"now": moment.isoformat()}
             await asyncio.sleep(_INTERVAL)
 
     async def _queue_position(self) -> QueuePosition | None:

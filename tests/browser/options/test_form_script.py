@@ -8,6 +8,7 @@ import re
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
 import pytest
 from playwright.sync_api import Error, Locator, Page, Route, expect
@@ -61,11 +62,19 @@ class StandIn:
     answer: dict[str, str | None] = field(
         default_factory=lambda: {"state": "now", "start": None, "why": ""}
     )
+    ahead: timedelta | None = None
+    """By how much its clock is ahead of the page's; ``None``: it does not tell."""
     status: int = 200
     body: str | None = None
     forecasts: list[str] = field(default_factory=list)
     looks: int = 0
     posted: list[str] = field(default_factory=list)
+
+    @property
+    def date(self) -> dict[str, str]:
+        if self.ahead is None:
+            return {}
+        return {"Date": format_datetime(self.now + self.ahead, usegmt=True)}
 
     def __call__(self, route: Route) -> None:
         request = route.request
@@ -75,7 +84,7 @@ class StandIn:
         elif "/forecast?" in request.url:
             self.forecasts.append(request.url.partition("?")[2])
             if self.body is None:
-                route.fulfill(status=self.status, json=self.answer)
+                route.fulfill(status=self.status, json=self.answer, headers=self.date)
             else:
                 route.fulfill(status=self.status, body=self.body)
         elif "/availability" in request.url:
@@ -294,6 +303,15 @@ def test_the_minutes_that_are_left_go_by(page: Page, hub: StandIn) -> None:
     expect(page.get_by_role("status")).to_contain_text("within 20 minutes")
     wait_for_looks(page, hub, 6)
     expect(page.get_by_role("status")).to_contain_text("within 19 minutes")
+
+
+@pytest.mark.parametrize("minutes", [-60, 60])
+def test_a_forecast_goes_by_the_portals_clock(page: Page, hub: StandIn, minutes: int) -> None:
+    hub.ahead = timedelta(minutes=minutes)
+    start = (hub.now + hub.ahead + timedelta(minutes=20)).isoformat()
+    hub.answer = {"state": "later", "start": start, "why": ""}
+    open_form(page)
+    expect(page.get_by_role("status")).to_contain_text("within 20 minutes")
 
 
 @pytest.mark.parametrize(

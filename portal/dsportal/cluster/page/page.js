@@ -20,15 +20,17 @@ function localTimes(within) {
 function replace(id, html) {
   const element = document.getElementById(id);
   if (!element) return;
-  const focused = element.contains(document.activeElement) ? place(element) : null;
+  const focused = element.contains(document.activeElement) && meaning(document.activeElement);
   element.innerHTML = html;
   localTimes(element);
-  if (focused !== null) focusable(element)[focused]?.focus();
+  if (!focused) return;
+  const buttons = [...element.querySelectorAll("button")];
+  buttons.find((button) => meaning(button) === focused)?.focus();
 }
 
-// The text of a part is new, but who was in it by keyboard stays at the same place.
-const focusable = (element) => element.querySelectorAll("button, a, input, select");
-const place = (element) => [...focusable(element)].indexOf(document.activeElement);
+// The text of a part is new, but who was on a button by keyboard stays on it, wherever it is now: at its
+// old place may be the button that stops somebody else's session.
+const meaning = (button) => button.value || button.dataset.partition;
 
 function showPartition() {
   for (const chip of document.querySelectorAll("[data-partition]")) {
@@ -88,7 +90,10 @@ async function follow() {
 }
 
 function live(words) {
-  document.getElementById("live").textContent = words ? `· ${words}` : "";
+  const place = document.getElementById("live");
+  const text = words ? `· ${words}` : "";
+  // What is set again is read out again.
+  if (place.textContent !== text) place.textContent = text;
 }
 
 async function stay() {

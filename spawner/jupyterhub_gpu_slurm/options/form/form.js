@@ -119,18 +119,22 @@
     body.replaceChildren(...rows);
   };
 
+  // By how much the portal's clock is ahead: the browser's may be off.
+  let ahead = 0;
   class Refused extends Error {}
   const get = async (what, query, signal) => {
     const url = `${data.api_url.replace("{what}", what)}${query}`;
     const headers = { "X-XSRFToken": (window.jhdata || {}).xsrf_token || "" };
     const answer = await fetch(url, { headers, signal, credentials: "same-origin" });
+    const date = answer.headers.get("Date");
+    if (date) ahead = new Date(date) - Date.now();
     if (answer.status === 403) throw new Refused(WORDS.loggedOut);
     const body = await answer.json();
     if (!answer.ok) throw new Refused(body.message);
     return body;
   };
   const inWords = (start) => {
-    const minutes = Math.max(1, Math.round((start - Date.now()) / 60000));
+    const minutes = Math.max(1, Math.round((start - Date.now() - ahead) / 60000));
     const hoursLeft = Math.round(minutes / 60);
     const span =
       minutes < 90

@@ -29,12 +29,16 @@ class Notification {
   constructor() { throw new TypeError("Illegal constructor"); }
 }
 const waiting = [];
-const setTimeout = (what) => waiting.push(what);
+const setTimeout = (what) => { waiting.push(what); return what; };
+const clearTimeout = (what) => {
+  if (waiting.includes(what)) waiting.splice(waiting.indexOf(what), 1);
+};
 const document = { getElementById: (id) => (parts[id] ??= make(id)), createElement: make,
   hasFocus: () => false };
 function JHAPI() { this.stop_server = (user, told) => refusals.push(told.error); }
 const require = (names, run) => run(null, JHAPI);
 const setInterval = nothing;
+const AbortSignal = { timeout: nothing };
 """
 CANCELLED = """
 parts.cancel.heard.click();
@@ -61,6 +65,24 @@ const fetch = async () => {
   while (waiting.length) await waiting.shift()();
   console.log(JSON.stringify(did));
 })();
+"""
+SILENT = """
+const fetch = async () => ({ status: 200 });
+(async () => {
+  sources[0].onmessage({ data: '{"progress": 10}' });
+  did.push(waiting.length);
+  while (waiting.length) await waiting.shift()();
+  did.push(sources[0].readyState);
+  console.log(JSON.stringify(did));
+})();
+"""
+# The browser's clock is an hour slow, or fast.
+CLOCK = """
+const at = (seconds) => new Date(Date.now() + 1000 * (OFF + seconds)).toISOString();
+const event = { state: "PENDING", now: at(0), since: at(-120), expected: at(1800) };
+sources[0].onmessage({ data: JSON.stringify(event) });
+const shown = ["progress-waited", "progress-expected"].map((id) => parts[id].textContent);
+console.log(JSON.stringify(shown));
 """
 
 
@@ -94,3 +116,14 @@ def test_a_browser_that_refuses_to_notify_comes_to_the_session() -> None:
 
 def test_without_a_network_the_page_stays_until_there_is_one() -> None:
     assert played(OFFLINE) == ["no network", "no network", "reload"]
+
+
+def test_a_connection_that_has_died_on_the_way_is_noticed() -> None:
+    assert played(SILENT) == [1, "reload", 2]
+
+
+@pytest.mark.parametrize("off", [-3600, 0, 3600])
+def test_a_wait_is_told_by_the_hubs_clock(off: int) -> None:
+    waited, expected = played(f"const OFF = {off};{CLOCK}")
+    assert waited == "2 min"
+    assert "within 30 min" in expected
