@@ -317,7 +317,11 @@ class GpuSlurmSpawner(SpawnerTraits):
 
     def progress(self) -> AsyncIterator[dict[str, Any]]:
         """Tell the spawn page how the job is, whenever that changes."""
-        return self.session_start.progress(self.held_gpus or 0, self.user_options.get("gpu_type"))
+        return self.session_start.progress(
+            lambda: self.held_gpus or 0,
+            self.user_options.get("gpu_type"),
+            self.user_options.get("constraint") or None,
+        )
 
     async def create_certs(self) -> dict[str, str]:
         """Make no files: JupyterHub's would be one for all servers of a user, and stay."""

@@ -149,7 +149,8 @@ class SessionOptions:
             accepted = accept(request, limits, self._site.shape, self._site.defaults, holding)
         except OverLimit as error:
             return Forecast("never", why=str(error))
-        has = self._slurm.free.of(await self._slurm.nodes.cluster()).get(accepted.partition)
+        cluster = await self._slurm.nodes.cluster()
+        has = self._slurm.free.with_feature(cluster, accepted.partition, accepted.constraint)
         return await self._slurm.forecasts.forecast(
             self._username,
             script_of(accepted),

@@ -84,25 +84,50 @@ class AvailabilityCounter:
         self._shape = shape
         self._cluster: Cluster | None = None
         self._counted: dict[str, Availability] = {}
+        self._with_feature: dict[tuple[str, str], Availability | None] = {}
 
     def of(self, cluster: Cluster) -> Mapping[str, Availability]:
         """Return what each partition has free, by the partition's name."""
         if cluster is not self._cluster:
-            first: dict[tuple[frozenset[str], int | None, int | None], str] = {}
-            self._counted = {}
+            first: dict[tuple[frozenset[str], int | None, int | None, bool], str] = {}
+            self._counted, self._with_feature = {}, {}
             for partition in cluster.partitions:
                 nodes = frozenset(node.name for node in partition.nodes)
-                limits = (partition.max_cores_per_node, partition.max_memory_mb_per_node)
+                limits = _limits_per_node(partition)
                 shared_with = first.setdefault((nodes, *limits), partition.name)
                 counted = availability(partition, self._shape)
                 self._counted[partition.name] = replace(counted, shares_nodes_with=shared_with)
             self._cluster = cluster
         return self._counted
 
+    def with_feature(
+        self, cluster: Cluster, partition: str, feature: str | None
+    ) -> Availability | None:
+        """Return what a partition's nodes with a feature have free; ``None``: of all its nodes."""
+        counted = self.of(cluster)
+        if feature is None:
+            return counted.get(partition)
+        key = partition, feature
+        if key not in self._with_feature:
+            self._with_feature[key] = next(
+                (
+                    availability(_only(one, feature), self._shape)
+                    for one in cluster.partitions
+                    if one.name == partition
+                ),
+                None,
+            )
+        return self._with_feature[key]
+
+
+def _only(partition: Partition, feature: str) -> Partition:
+    nodes = tuple(node for node in partition.nodes if feature in node.features)
+    return replace(partition, nodes=nodes)
+
 
 def availability(partition: Partition, shape: ResourceShape) -> Availability:
     """Count what a partition has free."""
-    limits = (partition.max_cores_per_node, partition.max_memory_mb_per_node)
+    limits = _limits_per_node(partition)
     places = [_fit(node, shape, *limits) for node in partition.nodes]
     kinds: dict[str | None, list[_Block]] = {}
     for place in places:
@@ -130,6 +155,14 @@ def availability(partition: Partition, shape: ResourceShape) -> Availability:
         could_have_room_without_gpu=any(place.could_have_room_without_gpu for place in places),
         shards_free=sum(place.shards_free for place in places),
         shards_total=sum(place.shards_total for place in places),
+    )
+
+
+def _limits_per_node(partition: Partition) -> tuple[int | None, int | None, bool]:
+    return (
+        partition.max_cores_per_node,
+        partition.max_memory_mb_per_node,
+        partition.is_exclusive,
     )
 
 
@@ -194,11 +227,17 @@ class _NodeFit:
 # A node may be in several partitions, and most are as they were at the last look.
 @lru_cache(maxsize=8192)
 def _fit(
-    node: Node, shape: ResourceShape, max_cores: int | None, max_memory_mb: int | None
+    node: Node,
+    shape: ResourceShape,
+    max_cores: int | None,
+    max_memory_mb: int | None,
+    is_exclusive: bool,
 ) -> _NodeFit:
     cores = min(node.cores, max_cores or node.cores)
     memory_mb = min(node.memory_mb, max_memory_mb or node.memory_mb)
     cores_free = min(cores, node.cores - node.cores_used)
+    if is_exclusive and node.cores_used:
+        cores_free = 0
     memory_free_mb = min(memory_mb, node.memory_mb - node.memory_used_mb)
     fit_now = shape.most_gpus(cores_free, memory_free_mb)
     fit = shape.most_gpus(cores, memory_mb)

@@ -108,16 +108,18 @@ class SessionStart:
         """Return where the job's node is reached, as Slurm says.
 
         Raises:
-            SessionEnded: the job is over, and nobody has said on which node it was.
+            SessionEnded: the job is over.
 
         """
         # It listens, and somebody waits: a job that no answer has had yet is asked for at once.
         job = await self._job.look(job_id, max_age=self._slurm.jobs.pace.busy, is_hurried=True)
-        while job.node is None:
+        while job.node is None or job.state.is_over:
             # A question that failed says nothing: the server listens, so its node will be known.
             if job.state.is_over:
                 ending = await self._job.record_end(job)
-                raise SessionEnded(endings.ended_while_starting(ending))
+                raise SessionEnded(
+                    endings.ended_while_starting(ending), log_lines=await self._log_tail(job_id)
+                )
             # Slurm was asked before its job ran.
             job = await self._job.look(job_id, max_age=0, is_hurried=True)
             if job.node is None:
@@ -125,11 +127,14 @@ class SessionStart:
         cluster = await self._slurm.nodes.cluster()
         return cluster.address_of(job.node) or job.node
 
-    async def progress(self, gpus: int, gpu_type: str | None) -> AsyncIterator[dict[str, Any]]:
+    async def progress(
+        self, gpus: Callable[[], int], gpu_type: str | None, feature: str | None
+    ) -> AsyncIterator[dict[str, Any]]:
         """Tell the spawn page how the job is, whenever that changes, and now and then again.
 
-        A job for these GPUs that waits is told of fewer that are free where it would run.
-        ``now`` is the hub's moment (ISO 8601, UTC).
+        A job for these GPUs that waits is told of fewer that are free where it would run. How many
+        they are may be decided only while the page is open. ``now`` is the hub's moment (ISO 8601,
+        UTC).
         """
         said: dict[str, Any] = {}
         said_at = 0.0
@@ -137,7 +142,7 @@ class SessionStart:
             job = self._job.last
             position, moment = await self._queue_position(), datetime.now(UTC)
             event = progress.event(job, self._asked_at, moment, position)
-            fewer = await self._fewer_free(gpus, gpu_type)
+            fewer = await self._fewer_free(gpus(), gpu_type, feature)
             event |= {"fewer_free": fewer} if fewer else {}
             now = asyncio.get_running_loop().time()
             if event != said or now - said_at >= _AGAIN_SECONDS:
@@ -154,22 +159,25 @@ class SessionStart:
         except SlurmError:
             return None
 
-    async def _fewer_free(self, gpus: int, gpu_type: str | None) -> int:
+    async def _fewer_free(self, gpus: int, gpu_type: str | None, feature: str | None) -> int:
         """Return how many GPUs one session could have now, if fewer than asked for; else 0."""
         job = self._job.last
         if job is None or job.state is not JobState.PENDING or not job.partition:
             return 0
         try:
-            counted = self._slurm.free.of(await self._slurm.nodes.cluster())
+            cluster = await self._slurm.nodes.cluster()
         except SlurmError:
             return 0
-        has = counted.get(job.partition)
+        has = self._slurm.free.with_feature(cluster, job.partition, feature)
         free = 0 if has is None else has.largest_free_of(gpu_type)
         return free if free < gpus else 0
 
     async def _watch(self, job_id: str) -> None:
         loop = asyncio.get_running_loop()
         asked_at, launched_at = loop.time(), None
+        if self._asked_at is not None:
+            # The hub's end is not the end of a wait.
+            asked_at -= (datetime.now(UTC) - self._asked_at).total_seconds()
         limits = self._limits()
         while True:
             waited = loop.time() - asked_at

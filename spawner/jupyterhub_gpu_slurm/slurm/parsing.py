@@ -14,14 +14,16 @@ from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Job, Node, Partiti
 # days-hours:minutes:seconds, from the right; "30:00" is thirty minutes.
 _TIME = re.compile(r"(?:(\d+)-)?(?:(?:(\d+):)?(\d+):)?(\d+)", re.ASCII)
 # gpu:4 | gpu:v100:4 | gpu:a100:4(S:0-1) | gpu:v100:2(IDX:0,3) | gpu:(null):1(IDX:0) |
-# shard:l4:2(IDX:1-2) | shard:a100:8(2/4,0/4) | gpu:a100:no_consume:4(S:0) | shard:2K.
-# Others (gpu_mem:..., mps:...) are neither GPUs nor parts of them that jobs are given.
+# shard:l4:2(IDX:1-2) | shard:a100:8(2/4,0/4) | gpu:a100:no_consume:4(S:0) | shard:2K | mps:400.
+# Others (gpu_mem:...) are neither GPUs nor parts of them that jobs are given.
 _GRES = re.compile(
-    r"(?:^|,)(gpu|shard)(?::([^:(),]+|\(null\)))??(?::no_consume)?:(\d+)([KMGTP]?)"
+    r"(?:^|,)(gpu|shard|mps)(?::([^:(),]+|\(null\)))??(?::no_consume)?:(\d+)([KMGTP]?)"
     r"(?:\(([^)]*)\))?(?=,|$)",
     re.ASCII,
 )
 _THOUSANDS = " KMGTP"
+# A word of a partition. Groups' names may have spaces: "AllowGroups=domain users,staff Default=NO".
+_PARTITION_WORD = re.compile(r"(\w+)=(.*?)(?= +\w+=|\s*$)", re.ASCII)
 _COMMENT = re.compile(r"([^:\n]+):([0-9a-f]{32})\n", re.ASCII)
 # scontrol show config prints "PrivateData             = jobs,usage"
 _PRIVATE_DATA = re.compile(r"^PrivateData\s*=\s*(\S+)", re.ASCII | re.MULTILINE)
@@ -154,7 +156,7 @@ def partitions(text: str) -> list[Partition]:
             if line.strip() and not line.startswith("No partitions"):
                 raise UnreadableOutput(f"scontrol printed {line!r} for a partition.")
             continue
-        words = dict(word.split("=", 1) for word in line.split() if "=" in word)
+        words = dict(_PARTITION_WORD.findall(line))
         partition = Partition(
             name=words["PartitionName"],
             is_default=words.get("Default") == "YES",
@@ -167,6 +169,7 @@ def partitions(text: str) -> list[Partition]:
             min_nodes=_limit(words.get("MinNodes", "")) or 0,
             max_cores_per_node=_limit(words.get("MaxCPUsPerNode", "")),
             max_memory_mb_per_node=_limit(words.get("MaxMemPerNode", "")),
+            is_exclusive=words.get("OverSubscribe") == "EXCLUSIVE",
         )
         found.append(partition)
     return found
@@ -176,7 +179,7 @@ def gres(text: str, used_text: str = "") -> tuple[Gres, ...]:
     """Read a node's ``Gres`` and ``GresUsed``: ``gpu:v100:4(S:0-1)``, ``gpu:v100:1(IDX:2)``."""
     used: dict[tuple[str, str | None], int] = {}
     for name, kind, count, where in kinds(used_text):
-        touched = _lent_gpus(count, where) if name == "shard" else count
+        touched = count if name == "gpu" else _lent_gpus(count, where)
         used[name, kind] = used.get((name, kind), 0) + touched
     counts: dict[tuple[str, str | None], int] = {}
     for name, kind, count, _ in kinds(text):
@@ -215,7 +218,7 @@ def kinds(text: str) -> Iterator[tuple[str, str | None, int, str]]:
 
 
 def _lent_gpus(count: int, where: str) -> int:
-    """Return of how many GPUs jobs hold shards.
+    """Return of how many GPUs jobs hold parts.
 
     Slurm 22.05 tells just that (seen: three shards of one GPU are ``shard:l4:1(IDX:1)``), newer
     ones the shards of each GPU: ``shard:l4:5(4/4,1/4,0/4)``.

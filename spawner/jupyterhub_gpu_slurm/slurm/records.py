@@ -105,15 +105,15 @@ class Job:
 
 @dataclass(frozen=True)
 class Gres:
-    """GPUs or shards of one type on a node, from ``Gres`` and ``GresUsed``."""
+    """GPUs, or parts of them, of one type on a node, from ``Gres`` and ``GresUsed``."""
 
     name: str
-    """``gpu``, or ``shard`` for parts of GPUs that several jobs share."""
+    """``gpu``, or for parts of GPUs that several jobs share ``shard`` or ``mps``."""
     type: str | None
     """Slurm's word for the model, such as ``a100`` or, for a slice by MIG, ``1g.10gb``."""
     count: int
     used: int = 0
-    """How many of them jobs hold; of shards, of how many GPUs jobs hold some."""
+    """How many of them jobs hold; of parts, of how many GPUs jobs hold some."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Node:
     def gpus_free(self, gpu_type: str | None = None) -> int:
         """Return how many of its GPUs no job holds; none where no new job can start.
 
-        A GPU of which a job holds a shard is not given to another job as a whole.
+        A GPU of which a job holds a part is not given to another job as a whole.
         """
         return sum(self.free(kind) for kind in self._kinds(gpu_type))
 
@@ -169,9 +169,7 @@ class Node:
 
     def _lent(self, gpu_type: str | None) -> int:
         return sum(
-            kind.used
-            for kind in self.gres
-            if kind.name == "shard" and kind.type in (gpu_type, None)
+            kind.used for kind in self.gres if kind.name != "gpu" and kind.type in (gpu_type, None)
         )
 
     def _kinds(self, gpu_type: str | None) -> list[Gres]:
@@ -250,6 +248,8 @@ class Partition:
     """Of one node, for all of its jobs together; ``None``: no limit."""
     max_memory_mb_per_node: int | None = None
     """Of one node, for one of its jobs; ``None``: no limit."""
+    is_exclusive: bool = False
+    """Whether each job gets whole nodes, which it shares with no other."""
 
 
 @dataclass(frozen=True)

@@ -99,6 +99,8 @@ def test_a_reservation_that_is_chosen_becomes_the_jobs(
     # The last choice is proposed again; the node that is reserved has no feature.
     page.get_by_label("Node feature").select_option("")
     page.get_by_label("Reservation").select_option("course")
+    # What is free for others says nothing of the reservation.
+    expect(page.locator(".gpu-form-now").first).to_have_text("")
     page.get_by_role("button", name="Start").click()
     (job_id,) = until(lambda: portal.jobs(user=LIMITED), seconds=30, what="the job is there")
     assert portal.job(job_id)["Reservation"] == "course"

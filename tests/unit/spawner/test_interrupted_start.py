@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from jupyterhub import orm
 
-from tests.unit.spawner.sessions import saved_state, started
-from tests.unit.spawner.slurm_stand_in import NUMBER, PORT, RUNS, SESSION, SILENCE, StandIn
+from tests.unit.spawner.sessions import failure, saved_state, started
+from tests.unit.spawner.slurm_stand_in import NUMBER, PORT, RUNS, SESSION, SILENCE, WAITS, StandIn
 
 
 def test_a_port_is_taken_once(spawner: Any, slurm: StandIn) -> None:
@@ -38,6 +38,15 @@ def test_an_interrupted_start_has_waited_since_it_was_asked_for(
     started(interrupted)
     event = asyncio.run(anext(interrupted.progress()))
     assert event["since"] == "2027-01-15T08:00:00+00:00"
+
+
+def test_the_hubs_end_does_not_begin_the_wait_in_the_queue_anew(
+    interrupted: Any, slurm: StandIn
+) -> None:
+    asked_at = time.time() - 1.5 * interrupted.queue_timeout
+    interrupted.record.state = replace(interrupted.session, asked_at=asked_at)
+    slurm.listed, slurm.words = {NUMBER: SESSION}, [WAITS]
+    assert "waited in the queue" in failure(interrupted).jupyterhub_message
 
 
 def test_when_a_session_was_asked_for_survives_the_hub(spawner: Any, slurm: StandIn) -> None:

@@ -383,6 +383,21 @@ def test_a_slurm_that_is_silent_for_a_while_ends_no_start(spawner: Any, slurm: S
     assert started(spawner) == f"http://10.0.0.1:{PORT}"
 
 
+def test_a_page_that_opens_before_the_sessions_size_is_decided_is_told_of_fewer_gpus(
+    spawner: Any,
+) -> None:
+    async def two() -> list[dict[str, Any]]:
+        events = spawner.progress()
+        first = await anext(events)
+        spawner.record.note(gpus=8)
+        spawner.job.last = WAITS
+        return [first, await anext(events)]
+
+    first, second = asyncio.run(two())
+    assert "fewer_free" not in first
+    assert second["fewer_free"] == 4
+
+
 def test_the_page_hears_of_the_job(spawner: Any) -> None:
     spawner.job.last = WAITS
     event = asyncio.run(anext(spawner.progress()))

@@ -44,10 +44,13 @@
     hours.setAttribute("aria-invalid", String(!hours.checkValidity()));
   };
 
-  // What it has free: the rest is queued. Null where that is not known.
+  // What it has free: the rest is queued. Null where that is not known, as of nodes with a feature,
+  // and of a reservation's.
+  const isCounted = () =>
+    data.is_counted && !["reservation", "constraint"].some((name) => (choice(name) || {}).value);
   const isFree = (gpus) => {
     const now = available.find((one) => one.partition === partition.value);
-    if (!now) return null;
+    if (!now || !isCounted()) return null;
     if (gpus === 0) return now.has_room_without_gpu;
     const kind = now.kinds.find((one) => one.type === chosenType());
     return gpus <= (kind || now).largest_free;

@@ -20,6 +20,7 @@ from jupyterhub_gpu_slurm.resources import ResourceShape
 
 _MIB_PER_GIB = 1024
 _ALL_UP_TO = 8
+_NOT_COUNTED = frozenset({"reservation", "constraint"})
 
 _TEMPLATES = Environment(
     loader=PackageLoader("jupyterhub_gpu_slurm.options.form", "."),
@@ -131,7 +132,10 @@ def render(
     of_type = next((gpu_type for row in rows if row.is_chosen and gpu_type in row.types), None)
     named = _profiles(profiles, limits, defaults)
     counts = _counts(rows, {gpus, *(one.gpus for one in named)})
-    free = next((one for one in live.partitions if one.partition == partition), None)
+    is_counted = limits.allowance.reservation is None
+    # Of nodes with a feature, and of a reservation's, it is not known what is free.
+    has = live.partitions if is_counted and not _NOT_COUNTED & filling.chosen.keys() else ()
+    free = next((one for one in has if one.partition == partition), None)
     return _TEMPLATES.get_template("form.html.j2").render(
         sizes=[_size(count, gpus, shape, free, of_type) for count in counts],
         hours=words.hours(filling.time),
@@ -155,6 +159,7 @@ def render(
                 for row in rows
             ],
             "available": [asdict(one) for one in live.partitions],
+            "is_counted": is_counted,
             "api_url": live.api_url,
             "interval": live.interval,
             "profiles": [one.fields for one in named],

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from jupyterhub_gpu_slurm.options.allowance import Allowance
 from jupyterhub_gpu_slurm.options.form.render import (
     NOT_LIVE,
     Live,
@@ -54,6 +55,24 @@ def test_each_number_of_gpus_shows_its_cores_and_memory() -> None:
     assert "<strong>No GPU</strong> <span>2 cores</span> <span>12 GiB memory</span>" in html
     assert 'value="4"' in html
     assert 'value="5"' not in html
+
+
+@pytest.mark.parametrize(
+    ("allowance", "chosen"),
+    [
+        (Allowance(reservation="course"), {}),
+        (Allowance(reservations=frozenset({"course"})), {"reservation": "course"}),
+        (Allowance(constraints=frozenset({"nvlink"})), {"constraint": "nvlink"}),
+    ],
+)
+def test_what_is_free_of_a_reservation_or_a_feature_is_not_known(
+    allowance: Allowance, chosen: dict[str, str]
+) -> None:
+    live = Live((has("sxm2", ("v100", 0, 4, 0)),))
+    assert ">busy now<" in form(live=live)
+    html = form(chosen, limits=replace(LIMITS, allowance=allowance), live=live)
+    assert ">busy now<" not in html
+    assert ">free now<" not in html
 
 
 def test_one_core_is_no_plural() -> None:

@@ -20,6 +20,7 @@ from jupyterhub_gpu_slurm.errors import CommandTimedOut, OverLimit, SlurmError
 from jupyterhub_gpu_slurm.options import session_options, words
 from jupyterhub_gpu_slurm.options.policy import AcceptedRequest, Holding
 from jupyterhub_gpu_slurm.outlook.availability import AvailabilityCounter
+from jupyterhub_gpu_slurm.outlook.forecaster import Forecaster
 from jupyterhub_gpu_slurm.resources import ResourceShape
 from jupyterhub_gpu_slurm.slurm.associations import Association
 from jupyterhub_gpu_slurm.slurm.records import Cluster, Gres, Node, Partition
@@ -35,15 +36,18 @@ NODE = Node(
     is_up=True,
     features=frozenset({"nvlink"}),
 )
-CLUSTER = Cluster((Partition("sxm2", True, True, None, None, (NODE,)),))
+SXM2 = Partition("sxm2", True, True, None, None, (NODE,))
+CLUSTER = Cluster((SXM2,))
 
 
 class Nodes:
     """Stands in for the watcher of the nodes; like it, it lets others run before it answers."""
 
+    told = CLUSTER
+
     async def cluster(self) -> Cluster:
         await asyncio.sleep(0)
-        return CLUSTER
+        return self.told
 
 
 class Client:
@@ -52,6 +56,10 @@ class Client:
     def __init__(self) -> None:
         self.listed: dict[int, str] = {}
         self.calls = 0
+        self.answer: dict[str, str] = {}
+
+    async def forecast(self, username: str, script: str) -> dict[str, str]:
+        return self.answer
 
     async def sessions(self, username: str) -> dict[int, str]:
         self.calls += 1
@@ -331,6 +339,26 @@ def test_what_the_site_lists_can_be_chosen_and_nothing_else(user: User, config: 
     assert isinstance(granted, AcceptedRequest)
     assert (granted.reservation, granted.constraint) == ("course", "nvlink")
     assert str(refused) == words.not_to_choose("Node feature", "a100", "nvlink")
+
+
+def test_a_size_that_no_node_with_the_chosen_feature_has_is_not_waited_for(
+    user: User, config: Config, slurm: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = replace(NODE, name="node002", gres=(Gres("gpu", "v100", 2),), features=frozenset("x"))
+    monkeypatch.setattr(slurm.nodes, "told", Cluster((replace(SXM2, nodes=(NODE, small)),)))
+    config.GpuSlurmSpawner.default_limits = {"constraints": ["nvlink", "x"]}
+    words = "sbatch: error: Requested node configuration is not available"
+    slurm.client.answer = {"never": words}
+    slurm.forecasts = Forecaster(slurm.client)
+
+    def states(feature: str) -> list[str]:
+        options = server(user, "").session_options
+        fields = {"gpus": ["4"], "constraint": [feature]}
+        found = options.forecast(fields, lambda request: f"#!{request}")
+        return [asyncio.run(found).state]
+
+    assert states("nvlink") == ["unknown"]
+    assert states("x") == ["never"]
 
 
 def test_the_sites_sizes_fill_in_the_form_where_they_can_be_had(user: User, config: Config) -> None:

@@ -112,6 +112,36 @@ def test_a_gpu_that_jobs_share_is_not_free(shard_type: str | None) -> None:
     assert found.shards_free == 4
 
 
+def test_a_gpu_that_cudas_service_shares_is_not_free() -> None:
+    found = availability(partition(node(v100(4, 1), Gres("mps", "v100", 400, 2))), SHAPE)
+    assert (found.free, found.largest_free) == (1, 1)
+    assert (found.shards_free, found.shards_total) == (0, 0)
+
+
+def test_whole_nodes_are_free_where_nobody_else_is_on_them() -> None:
+    nodes = (node(v100(4, 1), used=8), replace(node(v100(2)), name="small"))
+    whole = replace(partition(*nodes), name="whole", is_exclusive=True)
+    counted = AvailabilityCounter(SHAPE).of(Cluster((partition(*nodes), whole)))
+    assert counted["sxm2"].largest_free == 3
+    assert (counted["whole"].largest_free, counted["whole"].largest) == (2, 4)
+    assert [names for names, _ in by_nodes(counted.values())] == ["sxm2", "whole"]
+    busy = availability(replace(whole, nodes=nodes[:1]), SHAPE)
+    assert not busy.has_room_without_gpu
+    assert busy.could_have_room_without_gpu
+
+
+@pytest.mark.parametrize(("feature", "largest"), [(None, 4), ("nvlink", 2), ("ib", 0)])
+def test_the_nodes_with_a_feature_are_counted_by_themselves(
+    feature: str | None, largest: int
+) -> None:
+    small = replace(node(v100(2)), name="small", features=frozenset({"nvlink"}))
+    cluster = Cluster((partition(node(v100(4)), small),))
+    found = AvailabilityCounter(SHAPE).with_feature(cluster, "sxm2", feature)
+    assert found is not None
+    assert found.largest == largest
+    assert AvailabilityCounter(SHAPE).with_feature(cluster, "gone", feature) is None
+
+
 @pytest.mark.parametrize(("used", "has_room"), [(0, True), (38, True), (39, False)])
 def test_whether_there_is_room_without_a_gpu(used: int, has_room: bool) -> None:
     found = availability(partition(node(v100(4), used=used)), SHAPE)

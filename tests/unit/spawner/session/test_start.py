@@ -66,6 +66,15 @@ def test_where_a_server_that_listens_runs_is_not_put_off(
     assert slurm.hurried == [True, True]
 
 
+def test_a_session_that_ends_as_soon_as_it_listens_says_why(
+    start: SessionStart, slurm: StandIn
+) -> None:
+    slurm.words, slurm.log = [replace(FAILED, slurm_state="OUT_OF_MEMORY")], ["Killed"]
+    with pytest.raises(SessionEnded, match="OUT_OF_MEMORY") as raised:
+        run(start.address(JOB_ID))
+    assert "Killed" in raised.value.log_lines
+
+
 @pytest.mark.parametrize("word", ["CONFIGURING", "SUSPENDED"])
 def test_a_node_that_boots_and_a_job_that_is_suspended_take_no_time_of_the_servers(
     connection: SlurmConnection, job: SessionJob, slurm: StandIn, word: str
@@ -141,7 +150,7 @@ def test_one_that_is_not_wanted_any_more_is_cancelled(start: SessionStart, slurm
 def test_the_page_hears_each_news_once(start: SessionStart, job: SessionJob) -> None:
     async def heard(count: int, change: Callable[[], None]) -> list[dict[str, Any]]:
         said = []
-        async for event in start.progress(1, None):
+        async for event in start.progress(lambda: 1, None, None):
             said.append(event)
             change()
             if len(said) == count:
@@ -164,7 +173,7 @@ def test_the_page_hears_each_news_once(start: SessionStart, job: SessionJob) -> 
 
 def test_no_news_is_not_told(start: SessionStart) -> None:
     async def second() -> None:
-        events = start.progress(1, None)
+        events = start.progress(lambda: 1, None, None)
         await anext(events)
         await asyncio.wait_for(anext(events), 0.1)
 
@@ -176,7 +185,7 @@ def test_the_same_is_told_again_so_that_a_page_that_has_left_is_noticed(
     start: SessionStart, job: SessionJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def both() -> list[dict[str, Any]]:
-        events = start.progress(1, None)
+        events = start.progress(lambda: 1, None, None)
         return [await anext(events), await anext(events)]
 
     monkeypatch.setattr(session_start, "_AGAIN_SECONDS", 0.01)
@@ -187,22 +196,29 @@ def test_the_same_is_told_again_so_that_a_page_that_has_left_is_noticed(
 
 
 @pytest.mark.parametrize(
-    ("job_now", "gpus", "gpu_type", "told"),
+    ("job_now", "gpus", "gpu_type", "feature", "told"),
     [
-        (WAITS, 8, None, 4),
-        (WAITS, 8, "v100", 4),
+        (WAITS, 8, None, None, 4),
+        (WAITS, 8, "v100", None, 4),
         # As many as asked for, of another type, and elsewhere: nothing that would help.
-        (WAITS, 4, None, None),
-        (WAITS, 8, "a100", None),
-        (replace(WAITS, partition="shareq"), 8, None, None),
-        (RUNS, 8, None, None),
+        (WAITS, 4, None, None, None),
+        (WAITS, 8, "a100", None, None),
+        (WAITS, 8, None, "nvlink", None),
+        (replace(WAITS, partition="shareq"), 8, None, None, None),
+        (RUNS, 8, None, None, None),
     ],
 )
 def test_a_job_that_waits_is_told_of_fewer_gpus_that_are_free(
-    start: SessionStart, job: SessionJob, job_now: Job, gpus: int, gpu_type: str, told: int | None
+    start: SessionStart,
+    job: SessionJob,
+    job_now: Job,
+    gpus: int,
+    gpu_type: str | None,
+    feature: str | None,
+    told: int | None,
 ) -> None:
     async def first() -> dict[str, Any]:
-        return await anext(start.progress(gpus, gpu_type))
+        return await anext(start.progress(lambda: gpus, gpu_type, feature))
 
     job.last = job_now
     assert run(first()).get("fewer_free") == told

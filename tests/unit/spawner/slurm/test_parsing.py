@@ -66,7 +66,13 @@ def test_what_is_no_time_limit_is_refused(text: str) -> None:
         # A multiple of 1024: _get_suffix() in src/interfaces/gres.c.
         ("gpu:l4:8,shard:l4:2K", "", [Gres("gpu", "l4", 8), Gres("shard", "l4", 2048)]),
         ("gpu:4090:2", "gpu:4090:1(IDX:0)", [Gres("gpu", "4090", 2, 1)]),
-        ("mps:400,gpu:1,gpu_mem:40G", "", [Gres("gpu", None, 1)]),
+        # A percentage of each GPU: CUDA's Multi-Process Service, gres.html.
+        (
+            "gpu:v100:2,mps:v100:200",
+            "gpu:v100:0(IDX:N/A),mps:v100:50(50/100,0/100)",
+            [Gres("gpu", "v100", 2, 0), Gres("mps", "v100", 200, 1)],
+        ),
+        ("mps:400,gpu:1,gpu_mem:40G", "", [Gres("mps", None, 400), Gres("gpu", None, 1)]),
         ("(null)", "gpu:0", []),
         ("", "", []),
     ],
@@ -207,6 +213,22 @@ def test_a_partitions_rules_for_jobs_are_read() -> None:
         (one.min_nodes, one.max_cores_per_node, one.max_memory_mb_per_node)
         for one in parsing.partitions(text)
     ] == [(0, None, None), (4, 32, 204800), (0, 8, None)]
+
+
+def test_a_partition_of_a_group_with_a_space_in_its_name_is_its_members() -> None:
+    # As Active Directory names its groups; Slurm writes the names as they are.
+    text = (
+        "PartitionName=a AllowGroups=domain users,gpu users AllowAccounts=ALL Default=YES Nodes= "
+        "State=UP TRESBillingWeights=CPU=1.0,Mem=0.25G MaxMemPerNode=UNLIMITED\n"
+    )
+    (found,) = parsing.partitions(text)
+    assert found.allowed_groups == frozenset({"domain users", "gpu users"})
+    assert (found.is_default, found.is_up) == (True, True)
+
+
+def test_a_partition_that_gives_whole_nodes_is_known() -> None:
+    text = "PartitionName=a OverSubscribe=EXCLUSIVE\nPartitionName=b OverSubscribe=NO\n"
+    assert [one.is_exclusive for one in parsing.partitions(text)] == [True, False]
 
 
 def test_a_nodes_comment_of_several_lines_hides_no_node() -> None:
