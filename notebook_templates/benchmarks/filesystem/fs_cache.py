@@ -20,11 +20,12 @@ def of_folder(folder: Path, mountinfo: str) -> bool | None:
     as an automounter's and what it has mounted, the last is seen.
     """
     longest, found = 0, None
-    for line in mountinfo.splitlines():
+    # By newlines and spaces alone: the names of others' mounts may have any other white space.
+    for line in filter(None, mountinfo.split("\n")):
         place, _, system = line.partition(" - ")
-        point = Path(_unescaped(place.split()[4]))
+        point = Path(_unescaped(place.split(" ")[4]))
         if folder.is_relative_to(point) and len(point.parts) >= longest:
-            longest, found = len(point.parts), _state(*system.split())
+            longest, found = len(point.parts), _state(*system.split(" ", 2))
     return found
 
 
@@ -35,7 +36,7 @@ def of_folders(folders: Iterable[Path]) -> bool | None:
         # The first use mounts it. What is wrong with it, reading says.
         with suppress(OSError):
             os.close(os.open(place, os.O_RDONLY | os.O_DIRECTORY))
-    mountinfo = _MOUNTINFO.read_text()
+    mountinfo = _MOUNTINFO.read_bytes().decode(errors="surrogateescape")
     return agreed(of_folder(place.resolve(), mountinfo) for place in places)
 
 

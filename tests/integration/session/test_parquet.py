@@ -28,6 +28,13 @@ table = pa.table({
 parquet.write_table(table, "tables/small groups.parquet", row_group_size=300)
 parquet.write_table(pa.table({f"c{number}": [1] for number in range(250)}), "tables/wide.parquet")
 parquet.write_table(pa.table({"none": pa.array([], pa.int32())}), "tables/empty.parquet")
+latin_1 = pa.Array.from_buffers(pa.string(), 2, pa.array([b"caf\\xe9", b"tea"]).buffers())
+odd = {
+    "latin 1": latin_1,
+    "in a list": pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), latin_1),
+    "nanoseconds": pa.array([[1], None], pa.list_(pa.timestamp("ns"))),
+}
+parquet.write_table(pa.table(odd), "tables/odd.parquet")
 # A few hundred bytes that are 4 GB.
 long = pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), pa.array(["x" * 4_000_000]))
 parquet.write_table(
@@ -65,6 +72,14 @@ def test_values_of_all_kinds_are_texts(user: Visitor) -> None:
         *("2", "0.5", "2023-11-14 22:13:20.123456791", "<b>2</b>", "3 bytes", "[1, 2]"),
         *('{"c": null}', "1.50", "odd"),
     ]
+
+
+def test_values_that_python_has_not_hide_no_others(user: Visitor) -> None:
+    first, second = rows(user, "odd.parquet")["rows"]
+    assert first[0] == "caf\N{REPLACEMENT CHARACTER}"
+    assert "caf" in first[1]
+    assert "1970-01-01 00:00:00.000000001" in first[2]
+    assert second == ["tea", '["tea"]', None]
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
 PAPERS = "rsize=524288,wsize=524288,nolock,soft,timeo=50,retrans=1,proto=tcp"
 MOUNTINFO = f"""\
 22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw,discard
+40 22 0:37 / /mnt/somebody\vs rw - fuse.x\v a\vb rw,user_id=1002
 41 22 0:38 / /mnt/isilon1 rw,relatime - autofs systemd-1 rw,fd=45,pgrp=1,timeout=0
 42 22 0:39 / /mnt/isilon1 rw,relatime shared:9 - nfs 10.0.0.1:/ifs rw,vers=3,{PAPERS}
 43 22 0:40 / /mnt/isilon rw,relatime - nfs4 10.0.0.1:/ifs/home rw,vers=4.2,hard,local_lock=none

@@ -22,7 +22,7 @@ def mount(expected: Mount) -> Finding:
     except OSError as error:
         step = f"ask the server behind it; then umount -l {expected.path} and mount it again"
         return failed(f"{error.strerror}", step)
-    mountinfo = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
+    mountinfo = Path("/proc/self/mountinfo").read_bytes().decode(errors="replace")
     return mounts.judge(expected, mountinfo)
 
 

@@ -23,7 +23,10 @@ class Mounted:
 
 def mounted_at(path: str, mountinfo: str) -> Mounted | None:
     """Find what is mounted there: the last of several, which hides the others."""
-    found = [one for one in map(_mounted, mountinfo.splitlines()) if one.path == path]
+    # By newlines and spaces alone, which the kernel writes in another way where they are in a name:
+    # anybody with FUSE can mount at a name with any other space or line's end.
+    found = [_mounted(line) for line in mountinfo.split("\n") if line]
+    found = [one for one in found if one.path == path]
     # An autofs mount that waits for its first use lies below what it has mounted.
     return found[-1] if found else None
 
@@ -31,7 +34,7 @@ def mounted_at(path: str, mountinfo: str) -> Mounted | None:
 def _mounted(line: str) -> Mounted:
     # 42 27 0:39 / /mnt/isilon1 rw,relatime shared:9 - nfs 10.0.0.1:/ifs rw,vers=3,rsize=524288
     left, _, right = line.partition(" - ")
-    words, (kind, source, more) = left.split(), right.split(maxsplit=2)
+    words, (kind, source, more) = left.split(" "), right.split(" ", 2)
     options = [*words[5].split(","), *more.split(",")]
     return Mounted(_plain(words[4]), kind, _plain(source), frozenset(options))
 

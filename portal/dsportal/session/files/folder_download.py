@@ -70,15 +70,23 @@ def found_in(folder: Path, mounted: Collection[str] = ()) -> Iterator[FolderEntr
                 yield FolderEntry(path, "its name is not UTF-8")
             elif str(folder / path) in mounted:
                 yield FolderEntry(path, "another file system")
-            elif entry.is_symlink():
-                yield FolderEntry(path, "a link")
-            elif entry.is_dir(follow_symlinks=False):
-                waiting.append(path)
-                yield FolderEntry(path, is_folder=True)
-            elif entry.is_file(follow_symlinks=False):
-                yield FolderEntry(path)
             else:
-                yield FolderEntry(path, "not a file")
+                found = _found(path, entry)
+                if found.is_folder:
+                    waiting.append(path)
+                yield found
+
+
+def _found(path: PurePosixPath, entry: os.DirEntry[str]) -> FolderEntry:
+    try:
+        if entry.is_symlink():
+            return FolderEntry(path, "a link")
+        if entry.is_dir(follow_symlinks=False):
+            return FolderEntry(path, is_folder=True)
+        return FolderEntry(path, "" if entry.is_file(follow_symlinks=False) else "not a file")
+    except OSError as error:
+        # NFS need not say with the names what they are, and may refuse to.
+        return FolderEntry(path, _reason(error))
 
 
 class _Sink(RawIOBase):

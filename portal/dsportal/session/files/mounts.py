@@ -81,16 +81,19 @@ def mounted(mountinfo: str) -> dict[str, str]:
     {'/mnt/my nas': 'nfs'}
     """
     kinds = {}
-    for line in mountinfo.splitlines():
+    # By these two alone, which the kernel writes in another way where they are in a name: anybody
+    # with FUSE can mount at a name with any other space or line's end.
+    for line in filter(None, mountinfo.split("\n")):
         mine, _, file_system = line.partition(" - ")
-        point = _ESCAPED.sub(lambda code: chr(int(code[1], 8)), mine.split()[4])
-        kinds[point] = file_system.split()[0]
+        point = _ESCAPED.sub(lambda code: chr(int(code[1], 8)), mine.split(" ")[4])
+        kinds[point] = file_system.split(" ")[0]
     return kinds
 
 
 def mounted_now() -> dict[str, str]:
     """Return what this process sees mounted; the kernel asks no server for that."""
-    return mounted(MOUNTINFO.read_text(encoding="utf-8", errors="surrogateescape"))
+    # Not as text, in which a carriage return ends a line.
+    return mounted(MOUNTINFO.read_bytes().decode("utf-8", errors="surrogateescape"))
 
 
 def is_served(kind: str) -> bool:

@@ -73,14 +73,24 @@ def texts(column: pa.Array) -> list[str | None]:
     kind = column.type
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or _is_fixed(kind):
         return [None if value is None else _length(value) for value in column.to_pylist()]
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        # Nothing makes sure that they are UTF-8.
+        values = pc.cast(column, pa.large_binary()).to_pylist()
+        return [None if value is None else value.decode(errors="replace") for value in values]
     try:
         return [value.as_py() for value in pc.cast(column, pa.string())]
-    except pa.ArrowException:
+    except (pa.ArrowException, ValueError):
         # Lists and records.
-        return [
-            None if value is None else json.dumps(value, default=str, ensure_ascii=False)
-            for value in column.to_pylist()
-        ]
+        return [_as_json(column, at) for at in range(len(column))]
+
+
+def _as_json(column: pa.Array, at: int) -> str | None:
+    try:
+        value = column[at].as_py()
+    except (pa.ArrowException, ValueError, OverflowError):
+        # Python has none for it, as for a nanosecond.
+        return " ".join(column.slice(at, 1).to_string().split())
+    return None if value is None else json.dumps(value, default=str, ensure_ascii=False)
 
 
 def _length(value: bytes) -> str:

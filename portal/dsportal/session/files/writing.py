@@ -30,9 +30,15 @@ def followed(file: Path) -> Path:
 
 
 @contextmanager
-def writing(file: Path, text: bool = True, encoding: str = "utf-8", **_: Any) -> Iterator[Any]:
-    """Write a file where others may write; a link that comes there meanwhile is not followed."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+def writing(
+    file: Path, text: bool = True, encoding: str = "utf-8", is_more: bool = False, **_: Any
+) -> Iterator[Any]:
+    """Write a file where others may write; a link that comes there meanwhile is not followed.
+
+    ``is_more``: behind what is in it.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    flags |= os.O_APPEND if is_more else os.O_TRUNC
     how: Any = {"mode": "w", "encoding": encoding, "newline": "\n"} if text else {"mode": "wb"}
     with open(os.open(file, flags, 0o666), **how) as stream:
         yield stream

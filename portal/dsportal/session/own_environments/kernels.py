@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -95,7 +95,13 @@ class OwnKernels:
             del self._sizes[path]
 
     def _look(self, folder: EnvironmentFolder) -> list[OwnEnvironment]:
-        found = folder.all()
-        named = {f"{PREFIX}{one.name}": spec(one, self.environment) for one in found}
-        self._specs[folder.name] = {name: one for name, one in named.items() if one is not None}
+        found, specs, before = [], {}, self._specs.get(folder.name, {})
+        for one in folder.all():
+            name = f"{PREFIX}{one.name}"
+            # What is below it may be on another mount than the folder.
+            silent = self.mounts.trouble_on(one.record.base) if one.record else None
+            looked_at = replace(one, seen=f"{silent.words()}." if silent else one.trouble)
+            specs[name] = before.get(name) if silent else spec(looked_at, self.environment)
+            found.append(looked_at)
+        self._specs[folder.name] = {name: one for name, one in specs.items() if one is not None}
         return found

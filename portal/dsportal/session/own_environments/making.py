@@ -70,23 +70,13 @@ class Maker:
         with self.folders.first.locked(order.name):
             folder.make()
             self._clear(order.name, folder)
-            with self._wholly(order.name, folder.place(order.name)):
+            with self._wholly(order.name, folder):
                 return self._made(order, folder)
 
     def remove(self, name: str) -> None:
         """Remove one; raises `OwnEnvironmentError`."""
         with self.folders.first.locked(name):
-            found = self.folders.find(name)
-            try:
-                # So that what is left of it, should this be interrupted, is not taken for one.
-                found.folder.forget(name)
-                self._delete(name, found.path)
-            except OSError as error:
-                reason = error.strerror or str(error)
-                path = error.filename or found.path
-                raise OwnEnvironmentError(
-                    words.NOT_REMOVED.format(path=path, reason=reason)
-                ) from error
+            self._delete(name, self.folders.find(name).folder)
         self.say(words.REMOVED.format(name=name))
 
     def _clear(self, name: str, folder: EnvironmentFolder) -> None:
@@ -96,25 +86,25 @@ class Maker:
                 continue
             if one.record is not None:
                 raise OwnEnvironmentError(words.EXISTS.format(name=name, folder=one.folder.name))
-            self._delete(name, one.path)
+            self._delete(name, one.folder)
             self.say(words.REMOVED_HALF.format(name=name))
         if os.path.lexists(folder.place(name)):
             raise OwnEnvironmentError(words.EXISTS.format(name=name, folder=folder.name))
 
     @contextmanager
-    def _wholly(self, name: str, place: Path) -> Iterator[None]:
+    def _wholly(self, name: str, folder: EnvironmentFolder) -> Iterator[None]:
         try:
             yield
         except KeyboardInterrupt as error:
-            self._delete(name, place)
+            self._delete(name, folder)
             raise OwnEnvironmentError(words.STOPPED.format(name=name)) from error
         except OSError as error:
-            self._delete(name, place)
-            reason, path = error.strerror or str(error), error.filename or place
+            self._delete(name, folder)
+            reason, path = error.strerror or str(error), error.filename or folder.place(name)
             text = words.NOT_WRITTEN.format(path=path, reason=reason, name=name)
             raise OwnEnvironmentError(text) from error
         except BaseException:
-            self._delete(name, place)
+            self._delete(name, folder)
             raise
 
     def _made(self, order: Order, folder: EnvironmentFolder) -> EnvironmentRecord:
@@ -176,17 +166,21 @@ class Maker:
             raise OwnEnvironmentError(words.NO_VENV.format(said=said)) from error
 
     def _put_on(self, base: Base, place: Path) -> None:
-        if not base.folder:
-            return
+        # The user's own configuration of pip may have `user = true`, which no venv takes.
+        configuration = "[install]\nuser = false\n"
+        if base.folder:
+            configuration += f"constraint = {self._add_base(base, place).as_uri()}\n"
+        (place / "pip.conf").write_text(configuration, encoding="utf-8")
+
+    def _add_base(self, base: Base, place: Path) -> Path:
+        """Add the base's packages; return the file of what pip may not change."""
         (packages,) = place.glob("lib/python3*/site-packages")
         # addsitedir puts it behind the environment's own, and reads the .pth files in it.
         line = f"import site; site.addsitedir({base.folder!r})\n"
         (packages / "_portal_base.pth").write_text(line, encoding="utf-8")
         constraints = place / "base-constraints.txt"
         constraints.write_text(base.constraints, encoding="utf-8")
-        (place / "pip.conf").write_text(
-            f"[install]\nconstraint = {constraints.as_uri()}\n", encoding="utf-8"
-        )
+        return constraints
 
     def _install(
         self, order: Order, needed: tuple[str, ...], record: EnvironmentRecord, place: Path
@@ -225,7 +219,14 @@ class Maker:
         except subprocess.TimeoutExpired as error:
             raise subprocess.CalledProcessError(1, argv, error.stdout) from error
 
-    def _delete(self, name: str, place: Path) -> None:
-        (self.folders.first.modulefiles / name).unlink(missing_ok=True)
-        if os.path.lexists(place):
-            shutil.rmtree(place)
+    def _delete(self, name: str, folder: EnvironmentFolder) -> None:
+        place = folder.place(name)
+        try:
+            # So that what is left of it, should this be interrupted, is not taken for one.
+            folder.forget(name)
+            (self.folders.first.modulefiles / name).unlink(missing_ok=True)
+            if os.path.lexists(place):
+                shutil.rmtree(place)
+        except OSError as error:
+            reason, path = error.strerror or str(error), error.filename or place
+            raise OwnEnvironmentError(words.NOT_REMOVED.format(path=path, reason=reason)) from error

@@ -75,6 +75,8 @@ class OwnEnvironment:
     name: str
     folder: "EnvironmentFolder"
     record: EnvironmentRecord | None
+    seen: str | None = None
+    """What `trouble` said in a thread, as files may be slow; ``None`` where it was not asked."""
 
     @property
     def path(self) -> Path:
@@ -84,6 +86,8 @@ class OwnEnvironment:
     @property
     def trouble(self) -> str:
         """Say why it cannot be used; empty where it can."""
+        if self.seen is not None:
+            return self.seen
         if self.record is None:
             return words.UNFINISHED
         if self.record.version > _VERSION:
@@ -203,13 +207,14 @@ class EnvironmentFolder:
         """Keep others from making or removing one of this name; raises `OwnEnvironmentError`."""
         self.make()
         lock = self.path / f".{checked_name(name)}.lock"
-        with lock.open("a") as file:
+        with contextlib.ExitStack() as held:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(held.enter_context(lock.open("a")), fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise OwnEnvironmentError(words.IS_BUSY.format(name=name)) from error
             except OSError:
-                # A file server without locks: two at once are the user's own doing.
+                # A file server without locks: two at once are the user's own doing. Or a quota that
+                # is reached, which to remove one is the way out of.
                 pass
             try:
                 yield

@@ -35,6 +35,7 @@ HOSTS: dict[str, dict[str, object]] = {
 REFUSED = {"nothing", "theirs", "relative"}
 # Where the kernel would write fsc (fs/nfs/super.c).
 MOUNTED = (
+    "62 24 0:52 / /mnt/somebody\vs rw - fuse.x\v a\vb rw,user_id=1002\n"
     "63 24 0:53 / /mnt/isilon1 rw,relatime - nfs 10.2.0.11:/ifs/data rw,vers=3,soft,nolock,"
     "proto=tcp,{more}local_lock=all,addr=10.2.0.11"
 )

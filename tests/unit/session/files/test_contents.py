@@ -14,9 +14,11 @@ from jupyter_server.utils import ensure_async
 from tornado.ioloop import IOLoop
 from tornado.web import HTTPError
 
+from dsportal.session.files import contents as contents_module
 from dsportal.session.files.contents import SessionContents
 from dsportal.session.files.mounts import Mounts, MountState
 from dsportal.session.files.static import HomeCheckpoints
+from dsportal.session.files.writing import followed
 
 
 class OneIsDead(Mounts):
@@ -247,6 +249,28 @@ def test_saving_does_not_follow_a_colleagues_link_in_the_files_own_place(
     os.lchown(link, os.geteuid(), os.getegid())
     asyncio.run(ensure_async(files.save(model, "group/notes.ipynb")))
     assert (tmp_path / ".bashrc").read_text().endswith("theirs")
+
+
+@pytest.mark.parametrize("format_", ["text", "base64"])
+def test_a_link_that_a_colleague_makes_during_an_upload_is_not_followed(
+    tmp_path: Path, group: Path, monkeypatch: pytest.MonkeyPatch, format_: str
+) -> None:
+    (group / "data.csv").write_text("a,")
+    files: Any = SessionContents(root_dir=str(tmp_path))
+    model = {"type": "file", "format": format_, "content": "dGhl", "chunk": 2}
+    asyncio.run(ensure_async(files.save(model, "group/data.csv")))
+    assert (group / "data.csv").read_text() == f"a,{'dGhl' if format_ == 'text' else 'the'}"
+
+    def exchanged(file: Path) -> Path:
+        place = followed(file)
+        file.unlink()
+        file.symlink_to(tmp_path / ".bashrc")
+        return place
+
+    monkeypatch.setattr(contents_module, "followed", exchanged)
+    with pytest.raises(HTTPError):
+        asyncio.run(ensure_async(files.save(model, "group/data.csv")))
+    assert (tmp_path / ".bashrc").read_text() == "mine"
 
 
 def test_a_notebook_with_much_text_in_an_output_is_opened(tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 import asyncio
+import errno
 import io
 import logging
 import os
 import stat
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +105,28 @@ def test_a_file_that_cannot_be_read_is_left_out(
     archive = opened(folder)
     assert "mine/a.txt" not in archive.namelist()
     assert left_out(archive) == ["mine/a.txt: Permission denied"]
+
+
+def test_what_the_server_does_not_tell_of_is_left_out(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scandir = os.scandir
+
+    class Untold:
+        """An entry of NFS whose kind is asked for on its own: the server has just lost it."""
+
+        name, path = "lost", str(folder / "lost")
+
+        def is_symlink(self) -> bool:
+            raise OSError(errno.ESTALE, "Stale file handle")
+
+    @contextmanager
+    def one_more(place: Path) -> Iterator[list[Any]]:
+        with scandir(place) as entries:
+            yield [*entries, *([Untold()] if place == folder else [])]
+
+    monkeypatch.setattr(os, "scandir", one_more)
+    assert left_out(opened(folder)) == ["mine/lost: Stale file handle"]
 
 
 def test_a_folder_that_goes_meanwhile_is_left_out(folder: Path) -> None:

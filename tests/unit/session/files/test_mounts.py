@@ -30,6 +30,17 @@ def test_what_is_mounted_last_counts() -> None:
     assert mounted(MOUNTINFO) == {"/": "ext4", "/mnt/isilon": "nfs", "/mnt/my nas": "nfs4"}
 
 
+@pytest.mark.parametrize("space", ["\v", "\f", "\r", "\x1c", "\x85", "\xa0", "\u2028"])
+def test_a_strange_name_of_somebodys_mount_hides_no_other(
+    space: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bens = f"50 22 0:50 / /mnt/b{space}x rw - fuse.x{space} b{space}x rw,user_id=1002\n"
+    (tmp_path / "mountinfo").write_bytes((bens + MOUNTINFO).encode())
+    monkeypatch.setattr(mounts_module, "MOUNTINFO", tmp_path / "mountinfo")
+    found = mounts_module.mounted_now()
+    assert found == {f"/mnt/b{space}x": f"fuse.x{space}", **mounted(MOUNTINFO)}
+
+
 @pytest.mark.parametrize(
     ("kind", "is_one"),
     [

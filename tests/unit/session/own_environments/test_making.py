@@ -1,5 +1,6 @@
 """Environments that are really made, of plain Python; the modules are in tests/integration."""
 
+import errno
 import json
 import os
 import shutil
@@ -130,6 +131,17 @@ def test_what_pip_cannot_install_leaves_nothing(scene: Scene) -> None:
     assert scene.left == []
 
 
+@pytest.mark.parametrize("section", ["global", "install"])
+def test_a_pip_that_installs_for_the_user_otherwise_does_so_here(
+    scene: Scene, tmp_path: Path, section: str
+) -> None:
+    (tmp_path / ".config/pip").mkdir(parents=True)
+    (tmp_path / ".config/pip/pip.conf").write_text(f"[{section}]\nuser = true\n")
+    wheel(scene.wheels, "wanted")
+    scene.create("wanted")
+    assert scene.python("import wanted; print(wanted.version)") == "1.0"
+
+
 def test_one_that_is_there_stays_as_it_is(scene: Scene) -> None:
     scene.create()
     before = scene.left
@@ -216,6 +228,36 @@ def test_a_removed_one_takes_its_module_with_it(scene: Scene) -> None:
     assert scene.left == []
     with pytest.raises(OwnEnvironmentError):
         scene.maker.remove("mine")
+
+
+def test_a_quota_that_is_reached_keeps_nobody_from_removing_one(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene.create()
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.EDQUOT, "Disk quota exceeded")
+
+    monkeypatch.setattr(Path, "open", full)
+    scene.maker.remove("mine")
+    assert scene.left == []
+
+
+@pytest.mark.parametrize("is_half", [False, True])
+def test_what_cannot_be_cleared_away_is_said(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, is_half: bool
+) -> None:
+    def busy(place: Path) -> None:
+        raise OSError(errno.ENOTEMPTY, "Directory not empty", str(place / "lib"))
+
+    if is_half:
+        scene.folder.path.mkdir()
+        scene.folder.begin("mine")
+    monkeypatch.setattr(shutil, "rmtree", busy)
+    monkeypatch.setattr(Maker, "_install", lambda *_: busy(Path("/x")))
+    with pytest.raises(OwnEnvironmentError, match="mine/lib: Directory not empty"):
+        scene.create()
+    assert [one.record for one in scene.folder.all()] == [None]
 
 
 def test_a_link_is_not_followed_when_one_is_removed(scene: Scene, tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from dsportal.session.files import mounts as mounts_module
 from dsportal.session.files.mounts import Mounts, MountState
 from dsportal.session.files.quota import Storage
-from dsportal.session.own_environments import kernels, routes
+from dsportal.session.own_environments import kernels, routes, words
 from dsportal.session.own_environments.folders import EnvironmentFolders
 from dsportal.session.own_environments.kernels import OwnKernels
 from dsportal.session.own_environments.making import Order
@@ -125,6 +126,57 @@ def test_a_place_that_does_not_answer_leaves_the_others(tmp_path: Path) -> None:
     assert [bool(folder["trouble"]) for folder in told["folders"]] == [False, True]
     # A kernel that runs keeps its name; one that starts says itself why it cannot.
     assert kernels.specs().keys() == {"env-home", "env-isilon"}
+
+
+def test_the_servers_thread_touches_no_base(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, isdir = EnvironmentFolder(tmp_path / "home"), os.path.isdir
+    made_in(folder)
+    folder.write(EnvironmentRecord("home", base="/apps/pytorch"))
+    seen = set()
+
+    def looked_at(place: str) -> bool:
+        if place == "/apps/pytorch":
+            seen.add(threading.current_thread())
+        return isdir(place)
+
+    monkeypatch.setattr(os.path, "isdir", looked_at)
+    own = OwnKernels(EnvironmentFolders((folder,)), Mounts(), {})
+    told = asyncio.run(overview(OwnWork({}), own, Storage(tmp_path, {}), {}))
+    assert told["environments"][0]["trouble"] == words.BASE_GONE
+    assert threading.main_thread() not in seen
+
+
+def test_a_base_that_does_not_answer_holds_up_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, apps = EnvironmentFolder(tmp_path / "home"), tmp_path / "apps"
+    apps.mkdir()
+    made_in(home)
+    home.write(EnvironmentRecord("home", ("pytorch/2.13",), str(apps)))
+    mounts, isdir, release = Mounts(), os.path.isdir, threading.Event()
+    own = OwnKernels(EnvironmentFolders((home,)), mounts, {})
+    asyncio.run(own.look())
+    known = own.specs()
+
+    def silent(place: str) -> bool:
+        if place == str(apps):
+            assert threading.current_thread() is not threading.main_thread()
+            release.wait(30)
+        return isdir(place)
+
+    async def look() -> None:
+        mounts._known = DeadMounts(apps)._known
+
+    monkeypatch.setattr(os.path, "isdir", silent)
+    monkeypatch.setattr(mounts_module, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(mounts, "look", look)
+    asking = overview(OwnWork({}), own, Storage(tmp_path, {}), {})
+    told = asyncio.run(asyncio.wait_for(asking, 20))
+    release.set()
+    assert "apps has not responded since" in told["environments"][0]["trouble"]
+    assert own.specs() == known != {}
 
 
 def test_a_large_environment_is_gone_through_once_at_a_time(

@@ -44,7 +44,7 @@ def check(mount: dict[str, Any], seconds: int) -> list[str]:
             "reachable (port 2049; 111 too for NFS 3)? "
             f"`systemctl status {unit}` has the last attempt's words."
         ]
-    options = options_of(folder, Path("/proc/self/mountinfo").read_text(encoding="utf-8"))
+    options = options_of(folder, Path("/proc/self/mountinfo").read_bytes().decode(errors="replace"))
     if options is None:
         return [f"{folder} is a plain folder, nothing is mounted there. `systemctl start {unit}`"]
     missing = sorted(set(mount["options"] or DEFAULTS) - options)
@@ -85,11 +85,12 @@ def runs(name: str, proc: Path = Path("/proc")) -> bool:
 def options_of(folder: str, mountinfo: str) -> set[str] | None:
     """Return the options of what is mounted there last; None where nothing is (proc(5))."""
     found = None
-    for line in mountinfo.splitlines():
+    # By newlines and spaces alone: the names of others' mounts may have any other white space.
+    for line in filter(None, mountinfo.split("\n")):
         mine, _, fs = line.partition(" - ")
-        fields = mine.split()
-        if fields[4] == folder and fs.split()[0] != "autofs":
-            found = {*fields[5].split(","), *fs.split()[2].split(",")}
+        fields, (kind, _, more) = mine.split(" "), fs.split(" ", 2)
+        if fields[4] == folder and kind != "autofs":
+            found = {*fields[5].split(","), *more.split(",")}
     return found
 
 

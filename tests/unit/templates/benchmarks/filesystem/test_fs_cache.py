@@ -31,6 +31,7 @@ DATA = (
 MOUNTINFO = "\n".join(
     [
         "24 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw",
+        "59 24 0:49 / /mnt/somebody\vs rw - fuse.x\v a\vb rw,user_id=1002",
         "60 24 0:50 / /mnt/isilon rw,relatime shared:30 - autofs systemd-1 rw,fd=51,direct",
         "61 60 0:51 / /mnt/isilon rw,relatime shared:31 - nfs4 nas:/ifs/data rw,vers=4.2,hard",
         "62 24 0:52 / /mnt/isilon1 rw,relatime shared:32 - autofs systemd-1 rw,fd=52,direct",
