@@ -1,9 +1,11 @@
 """API routes for admins alone: sessions, the end of one, and GPU hours."""
 
+import asyncio
 import json
 import logging
 import sqlite3
 from datetime import UTC, datetime
+from typing import Any
 
 from tornado.httpclient import HTTPClientError
 from tornado.web import HTTPError
@@ -42,15 +44,24 @@ async def stop(handler: Handler, user: str, server: str) -> None:
     log.info("%r stopped the session %r of %r", admin, server, user)
 
 
-async def gpu_hours(handler: Handler) -> UsageAnswer:
-    """Read whose hours are asked for, and find them; raises `sqlite3.Error`."""
+async def gpu_hours(handler: Handler, patience: float | None = None) -> UsageAnswer:
+    """Read whose hours are asked for, and find them; raises `sqlite3.Error`.
+
+    What is not there after ``patience`` seconds is said to be counted still, and goes on.
+    """
     try:
         days, by = handler.get_argument("days", "7"), handler.get_argument("by", "user")
         asked = usage.question(days, by)
     except ValueError as error:
         raise HTTPError(400, str(error)) from error
-    rows = await usage.answer(handler.context.usage, asked, datetime.now(UTC))
-    return {"days": asked.days, "by": asked.by, "rows": rows}
+    rows: list[dict[str, Any]] = []
+    try:
+        async with asyncio.timeout(patience):
+            found = await usage.answer(handler.context.usage, asked, datetime.now(UTC))
+        rows, trouble = found.rows, words.SESSIONS_ALONE if found.lacks_jobs else None
+    except TimeoutError:
+        trouble = words.STILL_COUNTED
+    return {"days": asked.days, "by": asked.by, "trouble": trouble, "rows": rows}
 
 
 class AdminHandler(Handler):
@@ -103,6 +114,9 @@ class UsageHandler(AdminHandler):
         if kind is None:
             self.set_header("Content-Type", "application/json")
             self.finish(json.dumps(hours))
+        elif hours["trouble"] is not None:
+            # A file could not say so: whoever reads it would take it for all.
+            raise HTTPError(503, words.try_again(words.NO_FILE))
         else:
             self.set_header("Content-Type", "text/csv; charset=utf-8")
             name = f"gpu-hours-by-{hours['by']}-{hours['days']}-days.csv"

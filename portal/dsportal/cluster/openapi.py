@@ -42,6 +42,7 @@ class UsageAnswer(TypedDict):
 
     days: int
     by: str
+    trouble: str | None
     rows: list[dict[str, Any]]
 
 

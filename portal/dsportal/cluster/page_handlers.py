@@ -15,6 +15,9 @@ from dsportal.response_headers import head_as_get
 from dsportal.sizing.answer import answer
 from dsportal.sizing.question import SizingError, question
 
+# Slurm's accounting takes a minute for a large cluster, and the nodes are what is looked for.
+_HOURS_SECONDS = 3.0
+
 
 class PageHandler(Handler):
     """GET handler of the cluster page."""
@@ -42,7 +45,7 @@ class PageHandler(Handler):
 
     async def _hours(self) -> UsageAnswer | None:
         try:
-            return await gpu_hours(self)
+            return await gpu_hours(self, _HOURS_SECONDS)
         except sqlite3.Error:
             return None
 

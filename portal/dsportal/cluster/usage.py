@@ -25,6 +25,10 @@ class GpuHours(Protocol):
         """Return a row for each group."""
         ...
 
+    async def lacks_jobs(self, since: datetime, until: datetime) -> bool:
+        """Say whether these rows are of the sessions alone, since Slurm does not answer."""
+        ...
+
 
 @dataclass(frozen=True)
 class UsageQuery:
@@ -32,6 +36,14 @@ class UsageQuery:
 
     days: int
     by: By
+
+
+@dataclass(frozen=True)
+class UsageTable:
+    """The rows, and whether they lack all jobs but the sessions, since Slurm does not answer."""
+
+    rows: list[dict[str, Any]]
+    lacks_jobs: bool
 
 
 def question(days: str, by: str) -> UsageQuery:
@@ -43,11 +55,12 @@ def question(days: str, by: str) -> UsageQuery:
     return UsageQuery(int(days), "user" if by == "user" else "group")
 
 
-async def answer(source: GpuHours, asked: UsageQuery, now: datetime) -> list[dict[str, Any]]:
+async def answer(source: GpuHours, asked: UsageQuery, now: datetime) -> UsageTable:
     """Return the rows as they are, the largest first."""
     since = now - timedelta(days=asked.days)
     ask = source.gpu_hours if asked.by == "user" else source.group_gpu_hours
-    return [_rounded(asdict(row)) for row in await ask(since, now)]
+    rows = [_rounded(asdict(row)) for row in await ask(since, now)]
+    return UsageTable(rows, await source.lacks_jobs(since, now))
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ SCHEDULER_WORDS = {
     "backfill_last_cycle_seconds": "Time that the last round of backfill took.",
     "backfill_queue": "Jobs that backfill looked at in its last round.",
 }
+_SEVERAL = "One that waits for any of several partitions counts in the first that it names."
 
 
 @dataclass(frozen=True)
@@ -54,13 +55,15 @@ def _of_nodes(cluster: Cluster) -> Iterator[GaugeMetricFamily]:
     in_partitions: Counter[tuple[str, ...]] = Counter()
     on_nodes: Counter[tuple[str, ...]] = Counter()
     for part in cluster.partitions:
-        for node in part.nodes:
-            for state, count in _gpus(node).items():
-                in_partitions[part.name, state] += count
+        for state, count in _gpus(part.nodes, is_open=part.is_up).items():
+            in_partitions[part.name, state] = count
+    opened = {node.name for part in cluster.partitions if part.is_up for node in part.nodes}
     for node in nodes.values():
-        for state, count in _gpus(node).items():
-            on_nodes[node.name, state] += count
-    states_of_gpus = "free, held by jobs, or unavailable: on a node that takes no jobs."
+        for state, count in _gpus((node,), is_open=node.name in opened).items():
+            on_nodes[node.name, state] = count
+    states_of_gpus = (
+        "free, held by jobs, or unavailable: on a node, or in partitions, that take no jobs."
+    )
     words = f"GPUs of a partition: {states_of_gpus} A GPU in two partitions counts in both."
     yield _family("slurm_partition_gpus", words, ["partition", "state"], in_partitions)
     words = f"GPUs of a node: {states_of_gpus}"
@@ -91,13 +94,18 @@ def _state(node: Node) -> str:
     base, *more = node.state.lower().split("+")
     if "drain" in more or "fail" in more:
         return "drained"
-    if "*" in base or "not_responding" in more:
+    # A node that boots for a job need not answer yet: MIXED+CLOUD+NOT_RESPONDING+POWERING_UP.
+    if "*" in base or ("not_responding" in more and "powering_up" not in more):
         return "down"
-    return "inval" if "invalid_reg" in more else base.rstrip("~#%$@^!-")
+    if "invalid_reg" in more:
+        return "inval"
+    kept = next((word for word in ("maint", "reserved") if word in more), None)
+    base = base.rstrip("~#%$@^!-")
+    return kept if kept and base == "idle" else base
 
 
-def _gpus(node: Node) -> Mapping[str, int]:
-    alone = Partition("", False, True, None, None, (node,))
+def _gpus(nodes: tuple[Node, ...], *, is_open: bool) -> Mapping[str, int]:
+    alone = Partition("", False, is_open, None, None, nodes)
     counted = Counter({"free": 0, "held": 0, "unavailable": 0})
     for (_, state), count in Cluster((alone,)).gpus_by_state().items():
         counted[state] += count
@@ -107,15 +115,20 @@ def _gpus(node: Node) -> Mapping[str, int]:
 def _of_jobs(jobs: Iterable[QueuedJob]) -> Iterator[GaugeMetricFamily]:
     counted: Counter[tuple[str, ...]] = Counter()
     for job in jobs:
-        counted[job.partition, job.slurm_state.lower()] += job.tasks
-    words = "Jobs that have not ended, by partition and Slurm's word for their state."
+        counted[_partition(job), job.slurm_state.lower()] += job.tasks
+    words = f"Jobs that have not ended, by partition and Slurm's word for their state. {_SEVERAL}"
     yield _family("slurm_jobs", words, ["partition", "state"], counted)
     wanted: Counter[tuple[str, ...]] = Counter()
     for job in jobs:
         if job.slurm_state == "PENDING":
-            wanted[(job.partition,)] += job.gpus * job.tasks
-    words = "GPUs that jobs in the queue ask for."
+            wanted[(_partition(job),)] += job.gpus * job.tasks
+    words = f"GPUs that jobs in the queue ask for. {_SEVERAL}"
     yield _family("slurm_gpus_waited_for", words, ["partition"], wanted)
+
+
+def _partition(job: QueuedJob) -> str:
+    """Give one name: users write lists of partitions as they like, and labels have few values."""
+    return job.partition.partition(",")[0]
 
 
 def _of_scheduler(scheduler: Scheduler) -> Iterator[GaugeMetricFamily]:

@@ -51,6 +51,7 @@ _LATER_COLUMNS = {
     "options": "TEXT",  # a JSON object; NULL: written before there were options
     "name": "TEXT NOT NULL DEFAULT ''",  # JupyterHub's, of the server
 }
+# The last word counts, not the latest time: a clock that was ahead is set back.
 _SEEN = """\
 INSERT INTO sessions
 (session_id, user, groups, gpus, job_id, partition, node, started, seen, options, name)
@@ -58,7 +59,7 @@ VALUES (
     :session_id, :user, :groups, :gpus, :job_id, :partition, :node, :started, :seen, :options, :name
 )
 ON CONFLICT (session_id) DO UPDATE SET
-    seen = MAX(seen, excluded.seen), ended = NULL, ending = NULL,
+    seen = IIF(:is_over, seen, excluded.seen), ended = NULL, ending = NULL,
     options = excluded.options, name = excluded.name
 WHERE ending IS NULL OR ending = :unknown
 """
@@ -209,6 +210,7 @@ def _write(database: sqlite3.Connection, news: SessionNews) -> None:
             "node": news.node,
             "started": _seconds(news.started),
             # What has ended was not seen to run just now.
+            "is_over": news.ending is not None,
             "seen": _seconds(news.started if news.ending else news.seen),
             "options": json.dumps(dict(news.options)),
             "name": news.name,

@@ -85,7 +85,8 @@ class Recorder:
             self._taken_at.pop(news.session_id, None)
             return True
         taken_at = self._taken_at.get(news.session_id)
-        if taken_at is not None and news.seen - taken_at < _AGAIN:
+        # A clock of the day may be set back.
+        if taken_at is not None and timedelta(0) <= news.seen - taken_at < _AGAIN:
             return False
         self._taken_at[news.session_id] = news.seen
         return True
@@ -113,6 +114,6 @@ class Recorder:
     def _store(self, batch: list[SessionNews]) -> None:
         self._record.write(batch)
         now = datetime.now(UTC)
-        if self._pruned_at is None or now - self._pruned_at > _PRUNE_EVERY:
+        if self._pruned_at is None or abs(now - self._pruned_at) > _PRUNE_EVERY:
             self._record.prune(now, self._keep)
             self._pruned_at = now

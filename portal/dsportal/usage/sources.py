@@ -2,7 +2,8 @@
 
 The record knows the portal's sessions and the groups that their users were in. The accounting
 knows all jobs, sessions among them, and no groups: those that the user is in now are taken. Where
-there is no accounting, or it does not count GPUs, the record speaks for itself.
+there is no accounting, or it does not count GPUs, the record speaks for itself; while it does not
+answer, the record does, and says so.
 """
 
 import asyncio
@@ -23,8 +24,10 @@ from jupyterhub_gpu_slurm.slurm.client import SlurmClient
 log = logging.getLogger(__name__)
 
 _GOOD_FOR_SECONDS = 60.0
-_MINUTE = timedelta(minutes=1)
-_MOST_KEPT = 50
+_STEP_MINUTES = 5
+_STEP = timedelta(minutes=_STEP_MINUTES)
+# A month of a large cluster's jobs is some hundred megabytes: one answer for each span of the page.
+_MOST_KEPT = 3
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class Uses:
 
     uses: tuple[Use, ...]
     as_of: datetime
+    lacks_jobs: bool = False
+    """Whether Slurm did not tell of its jobs: these are sessions alone."""
 
 
 class UsageSource:
@@ -59,15 +64,24 @@ class UsageSource:
         found = await self.uses(since, until)
         return await asyncio.to_thread(report.by_group, found.uses, since, until, found.as_of)
 
+    async def lacks_jobs(self, since: datetime, until: datetime) -> bool:
+        """Say whether what others return of this span is of the sessions alone, for now."""
+        return (await self.uses(since, until)).lacks_jobs
+
     async def uses(self, since: datetime, until: datetime) -> Uses:
         """Return who held GPUs in the span, as of at most a minute ago."""
-        # Who asks for "until now" asks for the same as others in this minute.
-        return await self._answers.get((_to_minute(since), _to_minute(until) + _MINUTE))
+        # Who asks for "until now" asks for the same as others in these minutes: also who comes back
+        # for an answer that took long.
+        return await self._answers.get((_to_step(since), _to_step(until) + _STEP))
 
     async def _ask(self, span: tuple[datetime, datetime]) -> Uses:
         now, (since, until) = datetime.now(UTC), span
         sessions = await asyncio.to_thread(self._record.uses, since, until)
-        jobs = await self._accounted(since, until)
+        try:
+            jobs = await self._accounted(since, until)
+        except SlurmError as error:
+            log.warning("Slurm's accounting does not answer: %s", error.detail)
+            return Uses(tuple(sessions), now, lacks_jobs=True)
         if jobs is None:
             return Uses(tuple(sessions), now)
         names = {job.user for job in jobs}
@@ -78,13 +92,9 @@ class UsageSource:
         return Uses(tuple(uses), now)
 
     async def _accounted(self, since: datetime, until: datetime) -> list[AccountedJob] | None:
-        try:
-            if not await self._client.accounts_gpus():
-                return None
-            return await self._client.accounted_jobs(since, until)
-        except SlurmError as error:
-            log.warning("Slurm's accounting does not answer: %s", error.detail)
+        if not await self._client.accounts_gpus():
             return None
+        return await self._client.accounted_jobs(since, until)
 
 
 def together(
@@ -116,5 +126,7 @@ def together(
     return [*found, *left.values()]
 
 
-def _to_minute(moment: datetime) -> datetime:
-    return moment.astimezone(UTC).replace(second=0, microsecond=0)
+def _to_step(moment: datetime) -> datetime:
+    moment = moment.astimezone(UTC)
+    minute = moment.minute - moment.minute % _STEP_MINUTES
+    return moment.replace(minute=minute, second=0, microsecond=0)

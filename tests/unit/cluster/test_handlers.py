@@ -23,7 +23,7 @@ from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
 
 from dsportal import request_limits
-from dsportal.cluster import handlers, words
+from dsportal.cluster import handlers, page_handlers, words
 from dsportal.cluster.__main__ import application
 from dsportal.cluster.handlers import ServiceContext
 from dsportal.cluster.pages import Pages
@@ -69,6 +69,8 @@ class StandIns:
     later: list[SharedView | None] = field(default_factory=list)
     stop_fails: Exception | None = None
     hours_fail: Exception | None = None
+    hours_lack_jobs: bool = False
+    hours_take_seconds: float = 0.0
     stopped: list[tuple[str, str, str]] = field(default_factory=list)
     trouble: str | None = None
 
@@ -93,9 +95,13 @@ class StandIns:
     async def gpu_hours(self, since: datetime, until: datetime) -> list[Any]:
         if self.hours_fail:
             raise self.hours_fail
+        await asyncio.sleep(self.hours_take_seconds)
         return []
 
     group_gpu_hours = gpu_hours
+
+    async def lacks_jobs(self, since: datetime, until: datetime) -> bool:
+        return self.hours_lack_jobs
 
 
 @pytest.fixture
@@ -301,6 +307,27 @@ def test_a_record_of_hours_that_cannot_be_read(stand_ins: StandIns) -> None:
     assert answer(context_with(stand_ins), "api/v1/usage", "root's").status_code == 503
     # The page goes without.
     assert answer(context_with(stand_ins), "", "root's").status_code == 200
+
+
+def test_hours_of_sessions_alone_are_not_taken_for_those_of_all_jobs(stand_ins: StandIns) -> None:
+    assert answer(context_with(stand_ins), "api/v1/usage", "root's").json()["trouble"] is None
+    stand_ins.hours_lack_jobs = True
+    found = answer(context_with(stand_ins), "api/v1/usage", "root's").json()
+    assert found["trouble"] == words.SESSIONS_ALONE
+    assert words.SESSIONS_ALONE in answer(context_with(stand_ins), "", "root's").text
+    file = answer(context_with(stand_ins), "api/v1/usage.csv", "root's")
+    assert (file.status_code, file.json()["message"]) == (503, words.try_again(words.NO_FILE))
+
+
+def test_the_page_does_not_wait_for_an_accounting_that_is_slow(
+    stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_handlers, "_HOURS_SECONDS", 0.05)
+    stand_ins.hours_take_seconds = 60.0
+    page = answer(context_with(stand_ins), "", "root's")
+    assert page.status_code == 200
+    assert words.STILL_COUNTED in page.text
+    assert "No GPU was used" not in page.text
 
 
 def test_only_admins_have_hours_and_sessions_on_their_page(stand_ins: StandIns) -> None:

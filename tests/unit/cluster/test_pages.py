@@ -189,6 +189,7 @@ def test_an_admin_sees_gpu_hours_with_a_download() -> None:
     hours = {
         "days": 7,
         "by": "user",
+        "trouble": None,
         "rows": [{"user": "ada", "groups": ("lab",), "sessions": 3, "gpu_hours": 12.25}],
     }
     text = page(ADMIN, sessions=SessionList([], None), hours=hours)

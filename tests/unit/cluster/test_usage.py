@@ -34,12 +34,16 @@ class Source:
     async def group_gpu_hours(self, since: datetime, until: datetime) -> list[Row]:
         raise AssertionError
 
+    async def lacks_jobs(self, since: datetime, until: datetime) -> bool:
+        return until - since == self.span
+
 
 def test_the_last_days_are_asked_for() -> None:
     source = Source()
-    rows = asyncio.run(usage.answer(source, UsageQuery(7, "user"), datetime.now(UTC)))
+    found = asyncio.run(usage.answer(source, UsageQuery(7, "user"), datetime.now(UTC)))
     assert source.span == timedelta(days=7)
-    assert rows == [{"user": "ada", "groups": ("a", "b"), "sessions": 2, "gpu_hours": 3.14}]
+    assert found.lacks_jobs
+    assert found.rows == [{"user": "ada", "groups": ("a", "b"), "sessions": 2, "gpu_hours": 3.14}]
 
 
 @pytest.mark.parametrize(("days", "by"), [("2", "user"), ("7", "name"), ("", "user"), ("7; x", "")])

@@ -62,6 +62,23 @@ def test_nodes_and_gpus_are_counted_by_their_state() -> None:
     assert found["slurm_node_memory_held_bytes"]["n1",] == 512 * 2**20
 
 
+def test_nobody_can_have_the_gpus_of_a_closed_partition() -> None:
+    closed = Partition("closed", False, False, None, None, NODES[3:])
+    found = samples(Answer(Cluster((closed,)), (), scheduler.read("")))
+    unavailable = {"free": 0, "held": 0, "unavailable": 4}
+    assert found["slurm_partition_gpus"] == {
+        ("closed", state): count for state, count in unavailable.items()
+    }
+    assert found["slurm_node_gpus"] == {
+        ("n4", state): count for state, count in unavailable.items()
+    }
+    both = Cluster((Partition("open", True, True, None, None, NODES[3:]), closed))
+    found = samples(Answer(both, (), scheduler.read("")))
+    assert found["slurm_partition_gpus"]["open", "free"] == 4
+    assert found["slurm_partition_gpus"]["closed", "free"] == 0
+    assert found["slurm_node_gpus"]["n4", "free"] == 4
+
+
 def test_jobs_are_counted_and_nobody_is_named() -> None:
     found = samples(ANSWER)
     assert found["slurm_jobs"] == {
@@ -71,6 +88,13 @@ def test_jobs_are_counted_and_nobody_is_named() -> None:
     }
     assert found["slurm_gpus_waited_for"] == {("a",): 4, ("b",): 2}
     assert "eve" not in str(found)
+
+
+def test_a_list_of_partitions_is_no_partition() -> None:
+    jobs = (job("a,b", "PENDING", 2), job("b,a", "PENDING", 1), job("b,a,b", "PENDING", 1))
+    found = samples(Answer(CLUSTER, jobs, scheduler.read("")))
+    assert found["slurm_jobs"] == {("a", "pending"): 1, ("b", "pending"): 2}
+    assert found["slurm_gpus_waited_for"] == {("a",): 2, ("b",): 2}
 
 
 @pytest.mark.parametrize(
@@ -99,6 +123,15 @@ def test_each_task_of_an_array_that_waits_is_a_job(label: str, tasks: int) -> No
         ("IDLE+INVALID_REG", "inval"),
         ("MIXED+NOT_RESPONDING+DRAIN", "drained"),
         ("IDLE+CLOUD+POWERED_DOWN", "idle"),
+        # One that boots for a job, and one that did not come up in time (both of Slurm 21.08).
+        ("MIXED+CLOUD+NOT_RESPONDING+POWERING_UP", "mixed"),
+        ("DOWN+CLOUD+POWERED_DOWN+NOT_RESPONDING", "down"),
+        ("IDLE+MAINT", "maint"),
+        ("IDLE+MAINT+RESERVED", "maint"),
+        ("IDLE+RESERVED", "reserved"),
+        ("ALLOCATED+MAINT", "allocated"),
+        ("DOWN+MAINT", "down"),
+        ("IDLE+PLANNED", "idle"),
     ],
 )
 def test_a_node_that_slurm_does_not_reach_or_take_is_not_idle(state: str, word: str) -> None:

@@ -79,6 +79,11 @@ def test_a_session_whose_end_nobody_saw_ended_when_it_was_last_seen(record: Usag
     assert ended(record) == NOON + MINUTE
 
 
+def test_a_clock_that_was_ahead_for_a_moment_makes_no_session_longer(record: UsageRecord) -> None:
+    record.write([replace(SEEN, seen=NOON + 2 * DAY), replace(SEEN, seen=NOON + 3 * MINUTE), GONE])
+    assert ended(record) == NOON + 3 * MINUTE
+
+
 def test_a_session_that_only_its_end_tells_of_is_there(record: UsageRecord) -> None:
     record.write([STOPPED])
     (one,) = uses(record)

@@ -103,6 +103,20 @@ def test_a_session_that_is_seen_all_the_time_is_written_once_a_minute() -> None:
     assert seen == [0, 60, 120]
 
 
+def test_a_clock_that_is_set_back_does_not_stop_the_record() -> None:
+    file = File()
+    ahead = replace(SEEN, seen=NOON + timedelta(days=2))
+
+    async def tell() -> None:
+        ours = recorder(file)
+        ours.take(ahead)
+        ours.take(SEEN)
+        await written(ours)
+
+    asyncio.run(tell())
+    assert file.batches == [[ahead, SEEN]]
+
+
 def test_what_is_only_seen_again_is_written_together_with_what_comes_next() -> None:
     file = File()
     others = [replace(SEEN, session_id=f"{number}") for number in range(3)]

@@ -1,7 +1,9 @@
 """GPU hours from the hub's record, with and without Slurm's accounting."""
 
 import asyncio
+import gc
 import threading
+import weakref
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -83,6 +85,26 @@ def test_without_accounting_the_record_speaks_for_itself(
     assert rounded(asyncio.run(source(record, client).gpu_hours(*SPAN))) == ALONE
 
 
+@pytest.mark.parametrize(
+    ("client", "lacks_jobs"),
+    [(Client(), False), (Client(has_accounting=False), False), (Client(fails=True), True)],
+)
+def test_hours_without_the_other_jobs_are_known_to_be_so(
+    record: UsageRecord, client: Client, lacks_jobs: bool
+) -> None:
+    assert asyncio.run(source(record, client).lacks_jobs(*SPAN)) is lacks_jobs
+
+
+def test_a_day_of_asking_does_not_keep_every_answer(record: UsageRecord) -> None:
+    async def look() -> int:
+        ours = source(record, Client())
+        given = [weakref.ref(await ours.uses(SPAN[0], NOW + hours * HOUR)) for hours in range(20)]
+        gc.collect()
+        return sum(one() is not None for one in given)
+
+    assert asyncio.run(look()) <= 3
+
+
 def test_accounting_adds_the_other_jobs_and_their_users(record: UsageRecord) -> None:
     assert rounded(asyncio.run(source(record, Client()).gpu_hours(*SPAN))) == {
         "ada": (("adas", "ml"), 2, 10.0, 6.0),
@@ -108,6 +130,19 @@ def test_many_who_look_cost_one_question(record: UsageRecord) -> None:
         ours = source(record, client)
         await asyncio.gather(*(ours.gpu_hours(*SPAN) for _ in range(20)))
         await ours.group_gpu_hours(*SPAN)
+
+    asyncio.run(look())
+    assert client.questions == 1
+
+
+def test_who_comes_back_a_minute_later_gets_the_answer_that_took_long(record: UsageRecord) -> None:
+    client = Client()
+    begin = datetime(2026, 11, 21, 12, 0, 50, tzinfo=UTC)
+
+    async def look() -> None:
+        ours = source(record, client)
+        for later in (timedelta(0), timedelta(minutes=1)):
+            await ours.gpu_hours(begin - 4 * HOUR + later, begin + later)
 
     asyncio.run(look())
     assert client.questions == 1
