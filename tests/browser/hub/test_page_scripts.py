@@ -22,26 +22,30 @@ from tests.hub_pages import STATIC, rendered, user
 
 pytestmark = pytest.mark.browser
 
-NOW = datetime.now(UTC)
-CARD = SessionCard(
-    gpus=1, cores=4, memory_mb=8192, node="node001", started=NOW, ends=NOW + timedelta(hours=2)
-)
 RUNS = SimpleNamespace(pending=None, active=True, ready=True)
-SECOND = SimpleNamespace(**vars(RUNS), name="second", display_name="Second", last_activity=NOW)
-HOME = rendered(
-    "home.html",
-    user=user(SECOND),
-    default_server=RUNS,
-    cards={"": CARD, "second": SessionCard()},
-    url="/user/ada/",
-    past=[],
-    has_ssh=False,
-    allow_named_servers=True,
-    named_server_limit_per_user=0,
-    invalid_server_names=[],
-)
 USE = json.dumps({"cores": 1.5, "memory_bytes": 2**30})
 LOGIN = "<!doctype html><h1>Log in</h1>"
+
+
+def home() -> str:
+    """Home of somebody with two sessions; the first has begun just now."""
+    now = datetime.now(UTC)
+    card = SessionCard(
+        gpus=1, cores=4, memory_mb=8192, node="node001", started=now, ends=now + timedelta(hours=2)
+    )
+    second = SimpleNamespace(**vars(RUNS), name="second", display_name="Second", last_activity=now)
+    return rendered(
+        "home.html",
+        user=user(second),
+        default_server=RUNS,
+        cards={"": card, "second": SessionCard()},
+        url="/user/ada/",
+        past=[],
+        has_ssh=False,
+        allow_named_servers=True,
+        named_server_limit_per_user=0,
+        invalid_server_names=[],
+    )
 
 
 @dataclass
@@ -63,7 +67,7 @@ class StandIn:
             return 302, "text/html", b"", "/hub/login?next=%2Fhub%2Fhome"
         if path == "/hub/portal/use":
             return 200, "application/json", USE.encode(), ""
-        return 200, "text/html", HOME.encode(), ""
+        return 200, "text/html", home().encode(), ""
 
 
 @pytest.fixture

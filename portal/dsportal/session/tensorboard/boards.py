@@ -125,6 +125,7 @@ class Board:
             is_listening = await _is_listening(process)
         except asyncio.CancelledError:
             process.kill()
+            await process.wait()
             raise
         if is_listening:
             return process
