@@ -318,7 +318,8 @@ class GpuSlurmSpawner(SpawnerTraits):
     def progress(self) -> AsyncIterator[dict[str, Any]]:
         """Tell the spawn page how the job is, whenever that changes."""
         return self.session_start.progress(
-            lambda: self.held_gpus or 0,
+            # What is free is not the reservation's.
+            lambda: 0 if self.user_options.get("reservation") else self.held_gpus or 0,
             self.user_options.get("gpu_type"),
             self.user_options.get("constraint") or None,
         )

@@ -17,16 +17,15 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 class GpuHours(Protocol):
     """Source of GPU hours: `dsportal.usage.sources.UsageSource`."""
 
-    async def gpu_hours(self, since: datetime, until: datetime) -> Sequence[Any]:
-        """Return a row for each user."""
+    async def gpu_hours(self, since: datetime, until: datetime) -> tuple[Sequence[Any], bool]:
+        """Return a row for each user, and whether these are of the sessions alone.
+
+        That is so while Slurm does not answer.
+        """
         ...
 
-    async def group_gpu_hours(self, since: datetime, until: datetime) -> Sequence[Any]:
-        """Return a row for each group."""
-        ...
-
-    async def lacks_jobs(self, since: datetime, until: datetime) -> bool:
-        """Say whether these rows are of the sessions alone, since Slurm does not answer."""
+    async def group_gpu_hours(self, since: datetime, until: datetime) -> tuple[Sequence[Any], bool]:
+        """Return a row for each group; see `gpu_hours`."""
         ...
 
 
@@ -59,8 +58,8 @@ async def answer(source: GpuHours, asked: UsageQuery, now: datetime) -> UsageTab
     """Return the rows as they are, the largest first."""
     since = now - timedelta(days=asked.days)
     ask = source.gpu_hours if asked.by == "user" else source.group_gpu_hours
-    rows = [_rounded(asdict(row)) for row in await ask(since, now)]
-    return UsageTable(rows, await source.lacks_jobs(since, now))
+    rows, lacks_jobs = await ask(since, now)
+    return UsageTable([_rounded(asdict(row)) for row in rows], lacks_jobs)
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ SCHEDULER_WORDS = {
     "backfill_last_cycle_seconds": "Time that the last round of backfill took.",
     "backfill_queue": "Jobs that backfill looked at in its last round.",
 }
+_AWAY = (("down",), ("drained",), ("fail",), ("inval",), ("unknown",))
 _SEVERAL = "One that waits for any of several partitions counts in the first that it names."
 
 
@@ -50,7 +51,9 @@ class Figures(Collector):
 
 def _of_nodes(cluster: Cluster) -> Iterator[GaugeMetricFamily]:
     nodes = cluster.nodes
-    states = Counter((_state(node),) for node in nodes.values())
+    # With zeros: a rule that looks back sees at once that no node is away any more.
+    states = Counter(dict.fromkeys(_AWAY, 0))
+    states.update((_state(node),) for node in nodes.values())
     yield _family("slurm_nodes", "Nodes, by Slurm's word for their state.", ["state"], states)
     in_partitions: Counter[tuple[str, ...]] = Counter()
     on_nodes: Counter[tuple[str, ...]] = Counter()
@@ -99,9 +102,10 @@ def _state(node: Node) -> str:
         return "down"
     if "invalid_reg" in more:
         return "inval"
-    kept = next((word for word in ("maint", "reserved") if word in more), None)
     base = base.rstrip("~#%$@^!-")
-    return kept if kept and base == "idle" else base
+    if base != "idle":
+        return base
+    return "maint" if "maintenance" in more else "reserved" if "reserved" in more else base
 
 
 def _gpus(nodes: tuple[Node, ...], *, is_open: bool) -> Mapping[str, int]:

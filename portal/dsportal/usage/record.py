@@ -59,7 +59,7 @@ VALUES (
     :session_id, :user, :groups, :gpus, :job_id, :partition, :node, :started, :seen, :options, :name
 )
 ON CONFLICT (session_id) DO UPDATE SET
-    seen = IIF(:is_over, seen, excluded.seen), ended = NULL, ending = NULL,
+    seen = CASE WHEN :is_over THEN seen ELSE excluded.seen END, ended = NULL, ending = NULL,
     options = excluded.options, name = excluded.name
 WHERE ending IS NULL OR ending = :unknown
 """
@@ -209,8 +209,8 @@ def _write(database: sqlite3.Connection, news: SessionNews) -> None:
             "partition": news.partition,
             "node": news.node,
             "started": _seconds(news.started),
-            # What has ended was not seen to run just now.
             "is_over": news.ending is not None,
+            # What has ended was not seen to run just now.
             "seen": _seconds(news.started if news.ending else news.seen),
             "options": json.dumps(dict(news.options)),
             "name": news.name,

@@ -54,19 +54,22 @@ class UsageSource:
         self._groups_of_user = groups_of_user
         self._answers = SharedAnswers(self._ask, _GOOD_FOR_SECONDS, most=_MOST_KEPT)
 
-    async def gpu_hours(self, since: datetime, until: datetime) -> list[UsageRow]:
-        """Return what each user used. Raises `sqlite3.Error` when the record cannot be read."""
-        found = await self.uses(since, until)
-        return await asyncio.to_thread(report.by_user, found.uses, since, until, found.as_of)
+    async def gpu_hours(self, since: datetime, until: datetime) -> tuple[list[UsageRow], bool]:
+        """Return what each user used, and whether that is of the sessions alone, for now.
 
-    async def group_gpu_hours(self, since: datetime, until: datetime) -> list[GroupRow]:
+        Raises `sqlite3.Error` when the record cannot be read.
+        """
+        found = await self.uses(since, until)
+        count = asyncio.to_thread(report.by_user, found.uses, since, until, found.as_of)
+        return await count, found.lacks_jobs
+
+    async def group_gpu_hours(
+        self, since: datetime, until: datetime
+    ) -> tuple[list[GroupRow], bool]:
         """Return what the members of each group used; see `gpu_hours`."""
         found = await self.uses(since, until)
-        return await asyncio.to_thread(report.by_group, found.uses, since, until, found.as_of)
-
-    async def lacks_jobs(self, since: datetime, until: datetime) -> bool:
-        """Say whether what others return of this span is of the sessions alone, for now."""
-        return (await self.uses(since, until)).lacks_jobs
+        count = asyncio.to_thread(report.by_group, found.uses, since, until, found.as_of)
+        return await count, found.lacks_jobs
 
     async def uses(self, since: datetime, until: datetime) -> Uses:
         """Return who held GPUs in the span, as of at most a minute ago."""

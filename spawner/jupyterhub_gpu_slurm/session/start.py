@@ -177,7 +177,7 @@ class SessionStart:
         asked_at, launched_at = loop.time(), None
         if self._asked_at is not None:
             # The hub's end is not the end of a wait.
-            asked_at -= (datetime.now(UTC) - self._asked_at).total_seconds()
+            asked_at -= max(0.0, (datetime.now(UTC) - self._asked_at).total_seconds())
         limits = self._limits()
         while True:
             waited = loop.time() - asked_at
@@ -199,7 +199,8 @@ class SessionStart:
                         endings.silent(job_id, job.node, limits.launch),
                         log_lines=await self._log_tail(job_id),
                     )
-            elif waited > limits.queue:
+            # While Slurm does not answer, the job may run.
+            elif waited > limits.queue and job.slurm_state:
                 raise SessionEnded(endings.waited_too_long(job_id, limits.queue))
             await asyncio.sleep(_INTERVAL)
 

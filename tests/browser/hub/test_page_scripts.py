@@ -31,7 +31,12 @@ def home() -> str:
     """Home of somebody with two sessions; the first has begun just now."""
     now = datetime.now(UTC)
     card = SessionCard(
-        gpus=1, cores=4, memory_mb=8192, node="node001", started=now, ends=now + timedelta(hours=2)
+        gpus=1,
+        cores=4,
+        memory_mb=8192,
+        node="node001",
+        started=now,
+        ends=now + timedelta(hours=1, minutes=59, seconds=30),
     )
     second = SimpleNamespace(**vars(RUNS), name="second", display_name="Second", last_activity=now)
     return rendered(

@@ -226,7 +226,9 @@ def test_slurms_accounting_says_who_held_gpus(accounted: AccountedCluster, tmp_p
     until(lambda: asyncio.run(ask()), seconds=60, every=1, what="all jobs are accounted")
     source = UsageSource(UsageRecord.of_hub(str(tmp_path)), client)
     now = datetime.now(UTC)
-    rows = {row.user: row for row in asyncio.run(source.gpu_hours(now - HOUR, now))}
+    found, lacks_jobs = asyncio.run(source.gpu_hours(now - HOUR, now))
+    assert not lacks_jobs
+    rows = {row.user: row for row in found}
     assert rows[NAME].gpu_hours >= 2 * 2 / 3600
     assert rows[OTHER].gpu_hours > 0
     assert rows[NAME].groups

@@ -92,16 +92,13 @@ class StandIns:
             raise self.stop_fails
         self.stopped.append((user, server, token))
 
-    async def gpu_hours(self, since: datetime, until: datetime) -> list[Any]:
+    async def gpu_hours(self, since: datetime, until: datetime) -> tuple[list[Any], bool]:
         if self.hours_fail:
             raise self.hours_fail
         await asyncio.sleep(self.hours_take_seconds)
-        return []
+        return [], self.hours_lack_jobs
 
     group_gpu_hours = gpu_hours
-
-    async def lacks_jobs(self, since: datetime, until: datetime) -> bool:
-        return self.hours_lack_jobs
 
 
 @pytest.fixture

@@ -27,15 +27,12 @@ class Source:
 
     span: timedelta
 
-    async def gpu_hours(self, since: datetime, until: datetime) -> list[Row]:
+    async def gpu_hours(self, since: datetime, until: datetime) -> tuple[list[Row], bool]:
         self.span = until - since
-        return [Row("ada", ("a", "b"), 2, 3.14159)]
+        return [Row("ada", ("a", "b"), 2, 3.14159)], True
 
-    async def group_gpu_hours(self, since: datetime, until: datetime) -> list[Row]:
+    async def group_gpu_hours(self, since: datetime, until: datetime) -> tuple[list[Row], bool]:
         raise AssertionError
-
-    async def lacks_jobs(self, since: datetime, until: datetime) -> bool:
-        return until - since == self.span
 
 
 def test_the_last_days_are_asked_for() -> None:

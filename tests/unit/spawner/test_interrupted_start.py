@@ -9,7 +9,16 @@ import pytest
 from jupyterhub import orm
 
 from tests.unit.spawner.sessions import failure, saved_state, started
-from tests.unit.spawner.slurm_stand_in import NUMBER, PORT, RUNS, SESSION, SILENCE, WAITS, StandIn
+from tests.unit.spawner.slurm_stand_in import (
+    NUMBER,
+    PORT,
+    RUNS,
+    SESSION,
+    SILENCE,
+    UNKNOWN,
+    WAITS,
+    StandIn,
+)
 
 
 def test_a_port_is_taken_once(spawner: Any, slurm: StandIn) -> None:
@@ -47,6 +56,15 @@ def test_the_hubs_end_does_not_begin_the_wait_in_the_queue_anew(
     interrupted.record.state = replace(interrupted.session, asked_at=asked_at)
     slurm.listed, slurm.words = {NUMBER: SESSION}, [WAITS]
     assert "waited in the queue" in failure(interrupted).jupyterhub_message
+
+
+def test_a_slurm_that_is_silent_after_a_long_wait_does_not_end_it(
+    interrupted: Any, slurm: StandIn
+) -> None:
+    asked_at = time.time() - 1.5 * interrupted.queue_timeout
+    interrupted.record.state = replace(interrupted.session, asked_at=asked_at)
+    slurm.listed, slurm.words = {NUMBER: SESSION}, [UNKNOWN, RUNS]
+    assert started(interrupted) == f"http://10.0.0.1:{PORT}"
 
 
 def test_when_a_session_was_asked_for_survives_the_hub(spawner: Any, slurm: StandIn) -> None:

@@ -82,7 +82,8 @@ ALONE = {"ada": (("ml",), 2, 6.0, 6.0)}
 def test_without_accounting_the_record_speaks_for_itself(
     record: UsageRecord, client: Client
 ) -> None:
-    assert rounded(asyncio.run(source(record, client).gpu_hours(*SPAN))) == ALONE
+    rows, _ = asyncio.run(source(record, client).gpu_hours(*SPAN))
+    assert rounded(rows) == ALONE
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,8 @@ def test_without_accounting_the_record_speaks_for_itself(
 def test_hours_without_the_other_jobs_are_known_to_be_so(
     record: UsageRecord, client: Client, lacks_jobs: bool
 ) -> None:
-    assert asyncio.run(source(record, client).lacks_jobs(*SPAN)) is lacks_jobs
+    for ask in (source(record, client).gpu_hours, source(record, client).group_gpu_hours):
+        assert asyncio.run(ask(*SPAN))[1] is lacks_jobs
 
 
 def test_a_day_of_asking_does_not_keep_every_answer(record: UsageRecord) -> None:
@@ -106,7 +108,8 @@ def test_a_day_of_asking_does_not_keep_every_answer(record: UsageRecord) -> None
 
 
 def test_accounting_adds_the_other_jobs_and_their_users(record: UsageRecord) -> None:
-    assert rounded(asyncio.run(source(record, Client()).gpu_hours(*SPAN))) == {
+    rows, _ = asyncio.run(source(record, Client()).gpu_hours(*SPAN))
+    assert rounded(rows) == {
         "ada": (("adas", "ml"), 2, 10.0, 6.0),
         "bob": (("bobs",), 0, 3.0, 0.0),
     }
@@ -115,7 +118,7 @@ def test_accounting_adds_the_other_jobs_and_their_users(record: UsageRecord) -> 
 def test_a_session_counts_in_the_groups_of_its_time_other_jobs_in_those_of_now(
     record: UsageRecord,
 ) -> None:
-    rows = asyncio.run(source(record, Client()).group_gpu_hours(*SPAN))
+    rows, _ = asyncio.run(source(record, Client()).group_gpu_hours(*SPAN))
     assert {row.group: round(row.gpu_hours, 1) for row in rows} == {
         "ml": 6.0,
         "adas": 4.0,
@@ -157,7 +160,8 @@ def test_a_record_that_cannot_be_read_is_asked_again(tmp_path: Path) -> None:
         with pytest.raises(Exception, match="not a database"):
             await ours.gpu_hours(*SPAN)
         file.unlink()
-        return await ours.gpu_hours(*SPAN)
+        rows, _ = await ours.gpu_hours(*SPAN)
+        return rows
 
     assert asyncio.run(look()) == []
 

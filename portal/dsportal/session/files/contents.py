@@ -54,6 +54,16 @@ _PART = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|([{\[])', re.DOTALL)
 _WITH_A_MODEL = ("save", "update", "new")
 
 
+def _decoded(content: str, form: str) -> bytes:
+    """Read a piece of an upload as Jupyter does; raises `web.HTTPError` (400)."""
+    if form not in ("text", "base64"):
+        raise web.HTTPError(400, "format must be text or base64.")
+    try:
+        return content.encode() if form == "text" else b64decode(content)
+    except ValueError as error:
+        raise web.HTTPError(400, f"content cannot be read: {error}.") from error
+
+
 class _Files(LargeFileManager):
     """The contents as a thread sees them; a link to a dead mount is a folder that says nothing."""
 
@@ -145,9 +155,8 @@ class _Files(LargeFileManager):
             file = followed(Path(os_path))
             if not is_ones_own(file.parent):
                 # Jupyter would look for a link once more, and follow it.
-                more = content.encode() if format == "text" else b64decode(content)
                 with writing(file, text=False, is_more=True) as stream:
-                    stream.write(more)
+                    stream.write(_decoded(content, format))
                 return
         super()._save_large_file(str(file), content, format)  # type: ignore[no-untyped-call]
 

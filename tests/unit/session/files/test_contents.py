@@ -273,6 +273,21 @@ def test_a_link_that_a_colleague_makes_during_an_upload_is_not_followed(
     assert (tmp_path / ".bashrc").read_text() == "mine"
 
 
+@pytest.mark.parametrize(
+    ("format_", "content"), [("json", "{}"), ("base64", "x"), ("text", "\ud800")]
+)
+def test_a_piece_of_an_upload_that_cannot_be_read_is_refused(
+    tmp_path: Path, group: Path, format_: str, content: str
+) -> None:
+    (group / "data.csv").write_text("a,")
+    files: Any = SessionContents(root_dir=str(tmp_path))
+    model = {"type": "file", "format": format_, "content": content, "chunk": 2}
+    with pytest.raises(HTTPError) as refused:
+        asyncio.run(ensure_async(files.save(model, "group/data.csv")))
+    assert refused.value.status_code == 400
+    assert (group / "data.csv").read_text() == "a,"
+
+
 def test_a_notebook_with_much_text_in_an_output_is_opened(tmp_path: Path) -> None:
     cell = {"cell_type": "raw", "id": "a", "metadata": {}, "source": "[{" * 100_000}
     notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}
