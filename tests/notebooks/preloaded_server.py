@@ -54,11 +54,12 @@ def programs(address: str) -> dict[str, Any]:
                 if pid == 0:
                     for number, stream in enumerate(streams):
                         os.dup2(stream, number)
-                    held = [client, listener, *running]
-                    for one in (*streams, waiting.fileno(), *(fd for _, fd in running.values())):
+                    for one in (*streams, *(fd for _, fd in running.values())):
                         os.close(one)
-                    for connection in held:
-                        connection.close()
+                    # Each by itself: one that is found to be garbage later would close a descriptor
+                    # of the program's that has its number.
+                    for held in (client, listener, *running, waiting):
+                        held.close()
                     return request
                 for stream in streams:
                     os.close(stream)

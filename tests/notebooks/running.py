@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 import os
 import re
 import signal
@@ -22,6 +23,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 TRAINING = ROOT / "notebook_templates" / "distributed"
 ENVIRONMENTS = Path("/opt/data-scientist-portal/environments")
 
+log = logging.getLogger(__name__)
 _SRUN_SECONDS = 180
 _LAST_SECONDS = 30
 
@@ -159,24 +161,37 @@ def said_by(
 def as_by_srun(argv: list[str], processes: int, **variables: str) -> list[int]:
     """Run a program as srun starts it on nodes with one process each; return what they end with.
 
-    Where one does not end, it fails with what each has said, and where each is.
+    Where one does not end well, what each has said is logged, which a test that fails shows. Where
+    one does not end, it fails with that, and with where each is.
     """
     with ExitStack() as files:
         said = [files.enter_context(TemporaryFile()) for _ in range(processes)]
         with started_by_srun(argv, processes, said, **variables) as running:
             try:
-                return [one.wait(_SRUN_SECONDS) for one in running]
+                codes = [one.wait(_SRUN_SECONDS) for one in running]
             except subprocess.TimeoutExpired as error:
                 # Python's faulthandler says where it is.
                 for one in running:
                     one.send_signal(signal.SIGABRT)
-                for rank, (one, file) in enumerate(zip(running, said, strict=True)):
+                for one in running:
                     with suppress(subprocess.TimeoutExpired):
                         one.wait(_LAST_SECONDS)
-                    file.seek(0)
-                    words = file.read().decode(errors="replace")
-                    error.add_note(f"rank {rank}, ended with {one.returncode}:\n{words}")
+                for note in _endings(running, said):
+                    error.add_note(note)
                 raise
+            if any(codes):
+                log.warning("\n".join(_endings(running, said)))
+            return codes
+
+
+def _endings(running: Sequence[subprocess.Popen[bytes]], said: Sequence[IO[bytes]]) -> list[str]:
+    """Say how each process has ended, and what it has said."""
+    notes = []
+    for rank, (one, file) in enumerate(zip(running, said, strict=True)):
+        file.seek(0)
+        words = file.read().decode(errors="replace")
+        notes.append(f"rank {rank}, ended with {one.returncode}:\n{words}")
+    return notes
 
 
 @contextmanager

@@ -29,6 +29,14 @@ Path(sys.argv[1]).write_text(str(os.getpid()))
 time.sleep(100)
 """
 
+OWN_FILES = """
+import gc, os
+own = [os.open("/dev/null", os.O_RDONLY) for _ in range(50)]
+gc.collect()
+for descriptor in own:
+    os.fstat(descriptor)
+"""
+
 
 @pytest.fixture(scope="module")
 def interpreter() -> Iterator[Path]:
@@ -47,6 +55,14 @@ def told(python: Path, *words: object, cwd: Path) -> tuple[int, str, str]:
         check=False,
     )
     return done.returncode, done.stdout, done.stderr
+
+
+def test_nothing_of_the_server_closes_a_programs_files(tmp_path: Path) -> None:
+    """What it held and had closed was closed once more, when it was found to be garbage."""
+    (tmp_path / "collect_nothing.py").write_text("import gc; gc.disable()")
+    variables = {"PYTHONPATH": str(tmp_path)}
+    with preloaded(Path(sys.executable), ["collect_nothing"], **variables) as python:
+        assert told(python, "-c", OWN_FILES, cwd=tmp_path) == (0, "", "")
 
 
 @pytest.mark.parametrize("is_file", [True, False])
