@@ -438,7 +438,9 @@ def hub_on_a_small_disk(portal: Instance) -> Iterator[None]:
             yield
         finally:
             service("stop", "hub")
-            _run("/bin/umount", str(folder))
+            # The hub's services, which work in it, notice its end a moment later.
+            argv = ["/bin/umount", str(folder)]
+            until(lambda: subprocess.call(argv) == 0, seconds=30, what="the disk is free")
         # Whole: a log of writes ahead that stays behind would be read as the new file's.
         shutil.rmtree(folder)
         _run("/bin/cp", "--archive", str(disk / folder.name), str(folder))
