@@ -58,8 +58,9 @@ def programs(address: str) -> dict[str, Any]:
                         os.close(one)
                     # Each by itself: one that is found to be garbage later would close a descriptor
                     # of the program's that has its number.
-                    for held in (client, listener, *running, waiting):
-                        held.close()
+                    waiting.close()
+                    for connection in (client, listener, *running):
+                        connection.close()
                     return request
                 for stream in streams:
                     os.close(stream)
