@@ -36,7 +36,6 @@ import argparse
 import json
 import os
 import pwd
-import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -47,7 +46,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, sync_playwright
 
 from benchmarks.commit import circumstances, commit
-from benchmarks.portal.harness.page_account import PageAccount
+from benchmarks.portal.harness.page_account import PageAccount, medians
 from benchmarks.portal.session_start import UPSTREAM_USER, USER, HubApi, ratio, summary
 from benchmarks.portal.session_start import upstream_hub as plain_hub
 from benchmarks.portal.tensorboard_open import Eye
@@ -291,13 +290,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         kind: {what: one.clicks for what, one in people[-1].moments.items()}
         for kind, people in series.items()
     }
-    pages = {
-        kind: {
-            what: round(statistics.median(one.jupyterlab[what] for one in people), 2)
-            for what in people[0].jupyterlab
-        }
-        for kind, people in series.items()
-    }
+    pages = {kind: medians([one.jupyterlab for one in people]) for kind, people in series.items()}
     ratios = {
         what: ratio(seconds["ours"][what], theirs) for what, theirs in seconds["upstream"].items()
     }

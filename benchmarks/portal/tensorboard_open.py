@@ -31,7 +31,7 @@ from playwright.sync_api import BrowserContext, Error, Page, Request, sync_playw
 
 from benchmarks.commit import circumstances, commit
 from benchmarks.portal.harness import sampler
-from benchmarks.portal.harness.page_account import PageAccount
+from benchmarks.portal.harness.page_account import PageAccount, medians
 from benchmarks.portal.session_start import answers, ratio, summary
 from tests import instance
 from tests.browser.chromium import launch
@@ -236,13 +236,7 @@ def main() -> None:
             what: {phase: summary(series(ones, phase)) for phase in PHASES}
             for what, ones in openings.items()
         },
-        "page": {
-            what: {
-                name: round(statistics.median(opening.page[name] for opening in ones), 2)
-                for name in ones[0].page
-            }
-            for what, ones in openings.items()
-        },
+        "page": {what: medians([one.page for one in ones]) for what, ones in openings.items()},
         "ours_over_shell": ratio(wholes["ours"], wholes["shell"]),
         **circumstances(commit()),
     }

@@ -1,8 +1,15 @@
 """Account of a page: what it fetches, and how long it computes (Chrome DevTools Protocol)."""
 
+from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Any
 
 from playwright.sync_api import Page
+
+
+def medians(accounts: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the median of each figure of several loads of one page."""
+    return {name: round(median(one[name] for one in accounts), 2) for name in accounts[0]}
 
 
 class PageAccount:

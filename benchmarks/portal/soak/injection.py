@@ -82,20 +82,10 @@ def _node_cut_off(portal: Instance, fault: Fault) -> None:
     _held(faults.node_cut_off(portal, _node(portal, fault)), fault)
 
 
-def _drained(portal: Instance, fault: Fault) -> None:
-    _held(faults.drained(portal), fault)
-
-
-def _locked_database(portal: Instance, fault: Fault) -> None:
-    _held(faults.database_locked(portal), fault)
-
-
-def _clock_ahead(portal: Instance, fault: Fault) -> None:
-    _held(faults.hub_clock_ahead(portal), fault)
-
-
-def _full_disk(portal: Instance, fault: Fault) -> None:
-    _held(faults.hub_disk_full(portal), fault)
+def _during(
+    begun: Callable[[Instance], AbstractContextManager[None]], portal: Instance, fault: Fault
+) -> None:
+    _held(begun(portal), fault)
 
 
 INJECTIONS: Mapping[str, Injection] = {
@@ -121,11 +111,11 @@ INJECTIONS: Mapping[str, Injection] = {
     "munged frozen": partial(_frozen, "munged"),
     "directory killed": partial(_killed, "slapd"),
     "directory frozen": partial(_frozen, "slapd"),
-    "database locked": _locked_database,
-    "hub's disk full": _full_disk,
-    "hub's clock ahead": _clock_ahead,
+    "database locked": partial(_during, faults.database_locked),
+    "hub's disk full": partial(_during, faults.hub_disk_full),
+    "hub's clock ahead": partial(_during, faults.hub_clock_ahead),
     "node cut off": _node_cut_off,
-    "nodes drained": _drained,
+    "nodes drained": partial(_during, faults.drained),
 }
 """The faults of one machine; each ends when it is repaired."""
 
