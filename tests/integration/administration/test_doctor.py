@@ -270,7 +270,7 @@ def test_a_hub_that_does_not_know_the_token_or_is_no_hub_is_told(
     assert here.hub
     (tmp_path / "token").write_text("x" * 64)
     wrong = web.database(replace(here.hub, metrics_token_file=str(tmp_path / "token")))
-    assert "own token" in wrong.found
+    assert "does not know its own token" in wrong.found
     cluster = str(portal.settings["cluster"]["url"])
     assert web.hub(ExpectedHub(cluster)).state is State.FAILED
 
