@@ -93,7 +93,7 @@ class GroupAdmission(Authenticator):  # type: ignore[misc]  # JupyterHub has no 
         # JupyterHub's page of a refused login reads it, too.
         typed = data.setdefault("username", "")
         name = unix_name(without_realm(typed, getattr(self, "realm", "")))
-        attempt = self._throttle.attempt(handler, typed, name or "")
+        attempt = await self._throttle.attempt(handler, typed, name or "")
         return await attempt.answer(super().get_authenticated_user(handler, data))
 
     @cached_property

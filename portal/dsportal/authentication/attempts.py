@@ -5,7 +5,9 @@ from one address with any name. The first is the strictest, so that an attacker 
 the user. No delay is longer than a minute: nobody is locked out. Whoever has logged in from an
 address before is, at that address, held up by the failures made there only.
 
-Attempts are counted when they begin, and forgiven when they succeed: many at once gain nothing.
+Attempts are counted when they begin, and forgiven when they succeed: many at once gain nothing. Who
+would have to wait only for those that have not ended yet waits for their ends: many who log in at
+the same moment, from behind one address, have not failed.
 """
 
 import math
@@ -40,6 +42,8 @@ NAME = AttemptRule(free=20, longest_seconds=30, forget_seconds=60)
 # Many users may be behind one address.
 ADDRESS = AttemptRule(free=50, longest_seconds=15, forget_seconds=6)
 
+Rules = list[tuple[Key, AttemptRule]]
+
 MOST_KEPT = 20_000
 """Entries of each table; the oldest go first."""
 
@@ -51,6 +55,8 @@ class _Tally:
     at: float
     last: float
     """When there was an attempt."""
+    pending: int = 0
+    """How many of the failures have not ended yet."""
 
 
 class Attempts:
@@ -60,6 +66,8 @@ class Attempts:
         self._most_kept = most_kept
         self._tallies: OrderedDict[Key, _Tally] = OrderedDict()
         self._at_home: OrderedDict[Key, None] = OrderedDict()
+        self._under_way: dict[Key, list[Rules]] = {}
+        """Of each name with its address what attempts count for that have not ended yet."""
 
     def begin(self, name: str, address: str, now: float) -> float:
         """Count an attempt; give the seconds to wait where it comes too early, and count nothing.
@@ -70,8 +78,18 @@ class Attempts:
         wait = max(self._wait(key, rule, now) for key, rule in rules)
         if wait <= 0:
             for key, rule in rules:
-                self._add(key, rule, 1, now)
+                self._add(key, rule, 1, now, pending=1)
+            self._under_way.setdefault((name, address), []).append(rules)
         return max(0.0, wait)
+
+    def may_begin_after_others(self, name: str, address: str, now: float) -> bool:
+        """Whether one would have nothing to wait for if all succeeded that have not ended yet."""
+        rules = self._rules(name, address)
+        return all(self._wait(key, rule, now, forgive_pending=True) <= 0 for key, rule in rules)
+
+    def failed(self, name: str, address: str, now: float) -> None:
+        """Leave the attempt counted."""
+        self._end(name, address, 0, now)
 
     def succeeded(self, name: str, address: str, now: float) -> None:
         """Forgive the attempt, and all failures of this user at this address."""
@@ -81,10 +99,19 @@ class Attempts:
 
     def withdraw(self, name: str, address: str, now: float) -> None:
         """Take back an attempt that told nothing of the password."""
-        for key, rule in self._rules(name, address):
-            self._add(key, rule, -1, now)
+        self._end(name, address, -1, now)
 
-    def _rules(self, name: str, address: str) -> list[tuple[Key, AttemptRule]]:
+    def _end(self, name: str, address: str, count: int, now: float) -> None:
+        pair = (name, address)
+        # Not what it would count for now: the user may have logged in from there meanwhile.
+        begun = self._under_way.pop(pair, [])
+        rules = begun.pop(0) if begun else self._rules(name, address)
+        if begun:
+            self._under_way[pair] = begun
+        for key, rule in rules:
+            self._add(key, rule, count, now, pending=-1)
+
+    def _rules(self, name: str, address: str) -> Rules:
         if not name:
             return [(("", address), ADDRESS)]
         pair = ((name, address), PAIR)
@@ -98,18 +125,23 @@ class Attempts:
             return 0.0
         return max(0.0, tally.failures - (now - tally.at) / rule.forget_seconds)
 
-    def _wait(self, key: Key, rule: AttemptRule, now: float) -> float:
+    def _wait(
+        self, key: Key, rule: AttemptRule, now: float, *, forgive_pending: bool = False
+    ) -> float:
         tally = self._tallies.get(key)
         if tally is None:
             return 0.0
-        return tally.last + rule.delay(math.ceil(self._failures(key, rule, now))) - now
+        failures = self._failures(key, rule, now) - (tally.pending if forgive_pending else 0)
+        return tally.last + rule.delay(math.ceil(failures)) - now
 
-    def _add(self, key: Key, rule: AttemptRule, count: int, now: float) -> None:
+    def _add(self, key: Key, rule: AttemptRule, count: int, now: float, *, pending: int) -> None:
         failures = max(0.0, self._failures(key, rule, now) + count)
         before = self._tallies.get(key)
         # A success holds up nobody else at its address.
         last = now if count > 0 or before is None else before.last
-        _keep(self._tallies, key, _Tally(failures, now, last), self._most_kept)
+        # One that was let go to save memory, or forgiven, knows nothing of those before.
+        under_way = max(0, (0 if before is None else before.pending) + pending)
+        _keep(self._tallies, key, _Tally(failures, now, last, under_way), self._most_kept)
 
 
 def _keep(table: OrderedDict[Key, T], key: Key, value: T, most: int) -> None:

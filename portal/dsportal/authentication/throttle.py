@@ -1,5 +1,6 @@
 """The rate limit on logins: failures cost a delay that grows, and each is logged."""
 
+import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable, Collection
@@ -15,6 +16,8 @@ from dsportal.authentication.names import shown
 from dsportal.authentication.origin import household, origin
 
 TOO_MANY = 429
+MOST_WAITED_SECONDS = 20.0
+"""For those who tried before and have no answer yet; a browser waits longer."""
 
 AuthModel = dict[str, Any] | None
 Log = Logger | LoggerAdapter[Logger]
@@ -34,11 +37,11 @@ class LoginAttempt:
         """Give what the login gives, and remember how it ended."""
         try:
             found = await login
-        except web.HTTPError as error:
+        except BaseException as error:
             # The directory is away, or the right password of somebody who is not admitted. To try
             # a locked account costs what a wrong password does.
-            if error.status_code != TOO_MANY:
-                self._tell(self.throttle.attempts.withdraw)
+            is_free = isinstance(error, web.HTTPError) and error.status_code != TOO_MANY
+            self._tell(self._attempts.withdraw if is_free else self._attempts.failed)
             raise
         if found is None:
             self.throttle.log.warning(
@@ -46,12 +49,16 @@ class LoginAttempt:
                 shown(self.typed),
                 self.address,
             )
-        else:
-            self._tell(self.throttle.attempts.succeeded)
+        self._tell(self._attempts.failed if found is None else self._attempts.succeeded)
         return found
+
+    @property
+    def _attempts(self) -> Attempts:
+        return self.throttle.attempts
 
     def _tell(self, method: Callable[[str, str, float], None]) -> None:
         method(self.name, household(self.address), self.throttle.now())
+        self.throttle.note_end()
 
 
 class LoginThrottle:
@@ -64,27 +71,42 @@ class LoginThrottle:
         self.attempts = Attempts()
         self._proxies = proxies
         self._said = -math.inf
+        self._an_end = asyncio.Event()
 
-    def attempt(self, handler: Any, typed: str, name: str) -> LoginAttempt:
-        """Let somebody try; raises an HTTP error that says how long to wait."""
+    async def attempt(self, handler: Any, typed: str, name: str) -> LoginAttempt:
+        """Let somebody try, after those before who have not ended yet.
+
+        Raises an HTTP error that says how long to wait: where others have failed, or take too long.
+        """
         address = self._address(handler.request)
-        wait = self.attempts.begin(name, household(address), self.now())
-        if wait > 0:
-            self._say_who_waits(typed, address, math.ceil(wait))
-            raise too_many(math.ceil(wait))
+        home = household(address)
+        deadline = asyncio.get_running_loop().time() + MOST_WAITED_SECONDS
+        while (wait := self.attempts.begin(name, home, self.now())) > 0:
+            seconds = math.ceil(wait)
+            if not self.attempts.may_begin_after_others(name, home, self.now()):
+                self._say_who_waits(typed, address, f"held up for {seconds} s: too many failures")
+                raise too_many(words.too_many(seconds), seconds)
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await self._an_end.wait()
+            except TimeoutError as error:
+                self._say_who_waits(
+                    typed, address, "turned away: those before it have no answer yet"
+                )
+                raise too_many(words.too_many_at_once(seconds), seconds) from error
         return LoginAttempt(self, typed, name, address)
 
-    def _say_who_waits(self, typed: str, address: str, seconds: int) -> None:
+    def note_end(self) -> None:
+        """Let those look again who wait for the ends of others, in the order in which they came."""
+        self._an_end.set()
+        self._an_end = asyncio.Event()
+
+    def _say_who_waits(self, typed: str, address: str, said: str) -> None:
         # At most one line a second: a stranger must not fill the log.
         if self.now() - self._said < 1:
             return
         self._said = self.now()
-        self.log.warning(
-            "Login of %s from %s held up for %d s: too many failures",
-            shown(typed),
-            address,
-            seconds,
-        )
+        self.log.warning("Login of %s from %s %s", shown(typed), address, said)
 
     def _address(self, request: Any) -> str:
         socket = request.connection.stream.socket
@@ -94,8 +116,8 @@ class LoginThrottle:
         return origin(socket.getpeername()[0], socket.getsockname()[0], forwarded, self._proxies)
 
 
-def too_many(seconds: int) -> web.HTTPError:
+def too_many(said: str, seconds: int) -> web.HTTPError:
     """Say when to come back, in words and as RFC 9110 has it."""
-    error = web.HTTPError(TOO_MANY, words.too_many(seconds))
+    error = web.HTTPError(TOO_MANY, said)
     error.headers = {"Retry-After": str(seconds)}  # type: ignore[attr-defined]  # JupyterHub's
     return error

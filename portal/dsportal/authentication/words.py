@@ -16,5 +16,13 @@ PAM_SILENT = "The login service is not responding; try again in a minute."
 
 def too_many(seconds: int) -> str:
     """Say when somebody may try again."""
-    amount = "a second" if seconds == 1 else f"{seconds} seconds"
-    return f"Too many failed logins. Wait {amount}, then try again."
+    return f"Too many failed logins. Wait {_amount(seconds)}, then try again."
+
+
+def too_many_at_once(seconds: int) -> str:
+    """Say the same where nobody failed: the directory is slow, and many log in at once."""
+    return f"Many people are logging in right now. Wait {_amount(seconds)}, then try again."
+
+
+def _amount(seconds: int) -> str:
+    return "a second" if seconds == 1 else f"{seconds} seconds"

@@ -54,6 +54,30 @@ def test_a_refused_attempt_makes_the_wait_no_longer() -> None:
     assert len(waits) == 1
 
 
+def test_those_who_have_not_failed_yet_are_told_apart_from_those_who_have() -> None:
+    attempts = Attempts()
+    for number in range(ADDRESS.free):
+        assert attempts.begin(f"user{number}", HOME, 0) == 0
+    assert attempts.begin("ada", HOME, 0) > 0
+    assert attempts.may_begin_after_others("ada", HOME, 0)
+    for number in range(ADDRESS.free):
+        attempts.failed(f"user{number}", HOME, 1)
+    assert attempts.begin("ada", HOME, 1) > 0
+    assert not attempts.may_begin_after_others("ada", HOME, 1)
+
+
+def test_two_attempts_of_a_user_leave_no_trace_where_both_succeed() -> None:
+    attempts = Attempts()
+    for _ in range(2 * ADDRESS.free):
+        for _ in range(2):
+            assert attempts.begin("ada", HOME, 0) == 0
+        for _ in range(2):
+            attempts.succeeded("ada", HOME, 0)
+        attempts._at_home.clear()
+    assert fail(attempts, ADDRESS.free - 1, "", HOME) == 0
+    assert not attempts._under_way or set(attempts._under_way) == {("", HOME)}
+
+
 def test_failures_of_an_address_fade_while_others_log_in_from_there() -> None:
     attempts = Attempts()
     # One in ten mistypes once; somebody comes every three seconds, half of what may be forgotten.

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import re
+from collections.abc import Coroutine
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,8 @@ from typing import Any
 import pytest
 from tornado.web import HTTPError
 
-from dsportal.authentication.attempts import PAIR
+from dsportal.authentication import words
+from dsportal.authentication.attempts import ADDRESS, PAIR
 from dsportal.authentication.names import shown
 from dsportal.authentication.throttle import TOO_MANY, LoginThrottle
 
@@ -42,11 +44,59 @@ def tried(throttle: LoginThrottle, times: int, ends: HTTPError | None) -> None:
             raise ends
 
     for _ in range(times):
-        attempt = throttle.attempt(browser(), "ada", "ada")
+        attempt = asyncio.run(throttle.attempt(browser(), "ada", "ada"))
         try:
             asyncio.run(attempt.answer(login()))
         except HTTPError as error:
             assert error is ends  # noqa: PT017  what the login said is passed on
+
+
+async def logged_in(
+    throttle: LoginThrottle, typed: str, login: Coroutine[Any, Any, Any], name: str = "ada"
+) -> Any:
+    with contextlib.closing(login):
+        return await (await throttle.attempt(browser(), typed, name)).answer(login)
+
+
+def crowd(throttle: LoginThrottle, seconds: float, answer: dict[str, Any] | None) -> list[Any]:
+    """Log in three times as many people at once as may fail, with a slow directory."""
+
+    async def login() -> dict[str, Any] | None:
+        await asyncio.sleep(seconds)
+        return answer
+
+    async def all_at_once() -> list[Any]:
+        names = [f"user{number}" for number in range(3 * ADDRESS.free)]
+        logins = (logged_in(throttle, name, login(), name) for name in names)
+        return await asyncio.gather(*logins, return_exceptions=True)
+
+    return asyncio.run(all_at_once())
+
+
+def test_many_who_log_in_at_once_wait_for_each_other(
+    throttle: LoginThrottle, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert crowd(throttle, 0.05, {"name": "somebody"}) == [{"name": "somebody"}] * 3 * ADDRESS.free
+    assert not caplog.messages
+
+
+def test_many_guesses_at_once_are_no_more_than_may_fail(throttle: LoginThrottle) -> None:
+    found = crowd(throttle, 0.05, None)
+    assert found.count(None) == ADDRESS.free
+    refused = [one for one in found if isinstance(one, HTTPError)]
+    assert [one.status_code for one in refused] == [TOO_MANY] * (2 * ADDRESS.free)
+
+
+def test_nobody_waits_for_ever_for_others(
+    throttle: LoginThrottle, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("dsportal.authentication.throttle.MOST_WAITED_SECONDS", 0.05)
+    refused = [one for one in crowd(throttle, 0.3, {"name": "a"}) if isinstance(one, HTTPError)]
+    assert len(refused) == 2 * ADDRESS.free
+    # No failure of anybody's, in words and for fail2ban.
+    assert {one.log_message for one in refused} == {words.too_many_at_once(3)}
+    (line,) = caplog.messages
+    assert banned([f"[W 2026-11-28 00:19:50.123 JupyterHub throttle:44] {line}"]) == []
 
 
 @pytest.mark.parametrize("ends", [None, LOCKED], ids=["wrong", "locked"])
@@ -55,7 +105,7 @@ def test_a_wrong_password_and_a_locked_account_cost_the_same(
 ) -> None:
     tried(throttle, PAIR.free, ends)
     with pytest.raises(HTTPError) as raised:
-        throttle.attempt(browser(), "ada", "ada")
+        asyncio.run(throttle.attempt(browser(), "ada", "ada"))
     assert raised.value.status_code == TOO_MANY
     assert vars(raised.value)["headers"] == {"Retry-After": "3"}
 
@@ -65,7 +115,7 @@ def test_what_tells_nothing_of_the_password_costs_nothing(
     throttle: LoginThrottle, ends: HTTPError
 ) -> None:
     tried(throttle, 3 * PAIR.free, ends)
-    throttle.attempt(browser(), "ada", "ada")
+    asyncio.run(throttle.attempt(browser(), "ada", "ada"))
 
 
 def test_a_login_that_succeeds_forgives_the_failures_before(throttle: LoginThrottle) -> None:
@@ -73,7 +123,7 @@ def test_a_login_that_succeeds_forgives_the_failures_before(throttle: LoginThrot
         return {"name": "ada"}
 
     tried(throttle, PAIR.free - 1, None)
-    asyncio.run(throttle.attempt(browser(), "ada", "ada").answer(succeed()))
+    asyncio.run(logged_in(throttle, "ada", succeed()))
     tried(throttle, PAIR.free, None)
 
 
@@ -84,7 +134,7 @@ def test_who_is_held_up_is_logged_once_a_second(caplog: pytest.LogCaptureFixture
     caplog.clear()
     for now[0] in (0.0, 0.5, 0.9, 1.0, 1.5):
         with pytest.raises(HTTPError):
-            throttle.attempt(browser(), "ada", "ada")
+            asyncio.run(throttle.attempt(browser(), "ada", "ada"))
     assert [message.partition(": ")[0] for message in caplog.messages] == [
         "Login of 'ada' from 192.0.2.7 held up for 3 s",
         "Login of 'ada' from 192.0.2.7 held up for 2 s",
@@ -119,7 +169,7 @@ def test_nobody_types_another_address_into_the_log(
 ) -> None:
     for _ in range(PAIR.free + 1):
         with contextlib.suppress(HTTPError):
-            asyncio.run(throttle.attempt(browser(), typed, "ada").answer(wrong()))
+            asyncio.run(logged_in(throttle, typed, wrong()))
     messages = [*caplog.messages, f"Login of {shown(typed)} refused: no such name, or no password"]
     head = f"{prefix}[W 2026-11-28 00:19:50.123 JupyterHub throttle:44] "
     assert banned([head + message for message in messages]) == ["192.0.2.7"] * (PAIR.free + 1)
