@@ -1,13 +1,16 @@
 """How long the form and the cluster page take on a cluster of 5,000 nodes with 20,000 jobs.
 
     "$(deploy/venv dev)"/bin/python -m benchmarks.portal.large_cluster [--nodes 5000] [--jobs 20000]
+        [--minutes 0]
 
 As root. No machine runs 5,000 slurmds beside a hub: here ``scontrol show node`` and ``squeue`` are
 stand-ins that print generated answers in the form of Slurm 22.05's, three quarters of the GPUs
 taken, a quarter of the jobs waiting. So what a slurmctld of that size takes is not in the figures;
 what the portal does with its answers is. All else is real, on a cluster of three slurmds: see
 `benchmarks.portal.options_page`, whose questions are asked here. In the end the cluster's API is
-asked again and again, and each process' memory is read.
+asked again and again, and each process' memory is read: its most, and after ``--minutes`` more of
+such questions also its course and how much it grows in an hour, with a 95 % confidence interval
+(`benchmarks.portal.harness.trend`, which needs half an hour).
 
 The last line is one JSON object; times are milliseconds.
 """
@@ -17,9 +20,12 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
+
+import psutil
 
 from benchmarks.commit import circumstances, commit
 from benchmarks.portal import cluster_page
@@ -27,6 +33,7 @@ from benchmarks.portal.harness import hubs, people, virtual_cluster
 from benchmarks.portal.harness.answer_times import figures, log_in
 from benchmarks.portal.harness.http import request
 from benchmarks.portal.harness.hubs import Hub, Workshop
+from benchmarks.portal.harness.trend import trend
 from benchmarks.portal.options_page import measure
 from jupyterhub_gpu_slurm.outlook.availability import AvailabilityCounter
 from jupyterhub_gpu_slurm.resources import ResourceShape
@@ -34,6 +41,7 @@ from jupyterhub_gpu_slurm.slurm import parsing, queue
 from tests.waiting import until
 
 _PEOPLE = 20
+_MEGABYTE = 1024 * 1024
 _GPUS = 4
 _NODE = (
     "NodeName={name} Arch=x86_64 CoresPerSocket=20  CPUAlloc={cores} CPUEfctv=40 CPUTot=40"
@@ -143,12 +151,46 @@ async def _ask_cluster(hub: Hub, token: str, asks: int) -> dict[str, list[float]
     return found
 
 
+async def _memory(
+    hub: Hub,
+    cookies: Mapping[str, str],
+    token: str,
+    minutes: float,
+    processes: Mapping[str, psutil.Process],
+) -> dict[str, object]:
+    """Go on asking; return of each process the most memory it had, and with minutes its growth."""
+    began = time.monotonic()
+    samples: dict[str, list[tuple[float, float]]] = {name: [] for name in processes}
+    while (at := time.monotonic() - began) < 60 * minutes:
+        for name, process in processes.items():
+            samples[name].append((at, process.memory_info().rss / _MEGABYTE))
+        await measure(hub, dict(cookies), 1, "sxm2", ("form", "availability"))
+        await _ask_cluster(hub, token, 1)
+    found: dict[str, object] = {}
+    for name, points in samples.items():
+        growth = trend({name: points})
+        found[name] = {
+            "most_mb": cluster_page.most_memory_mb(processes[name].pid),
+            "mb_every_minute": [
+                round(value) for number, (_, value) in enumerate(points) if _starts(points, number)
+            ],
+            "mb_per_hour": growth and asdict(growth),
+        }
+    return found
+
+
+def _starts(points: Sequence[tuple[float, float]], number: int) -> bool:
+    """Whether this is the first sample of its minute."""
+    return number == 0 or points[number][0] // 60 > points[number - 1][0] // 60
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and print the result."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--jobs", type=int, default=20_000)
     parser.add_argument("--asks", type=int, default=400, help="of each kind")
+    parser.add_argument("--minutes", type=float, default=0, help="of asking, to watch the memory")
     parser.add_argument(
         "--only-reading", action="store_true", help="processor time of the portal's code alone"
     )
@@ -173,10 +215,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         token = tokens[users[0]]
         until(lambda: cluster_page.answers(hub, token), seconds=60, what="the page answers")
         times |= asyncio.run(_ask_cluster(hub, token, given.asks // 4))
-        memory = {
-            "hub": cluster_page.most_memory_mb(hub.pid),
-            "cluster_service": cluster_page.most_memory_mb(cluster_page.service(hub)),
+        processes = {
+            "hub": psutil.Process(hub.pid),
+            "cluster_service": psutil.Process(cluster_page.service(hub)),
         }
+        memory = asyncio.run(_memory(hub, cookies, token, given.minutes, processes))
         sizes = {
             name: Path(shop.folder, "generated", name).stat().st_size for name in ("nodes", "jobs")
         }
@@ -190,7 +233,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 },
                 "reading_cpu_seconds": reading,
                 "goal": "p95 of form under 150 ms",
-                "most_memory_mb": memory,
+                "memory": memory,
                 "answers_bytes": sizes,
                 "cluster": f"generated: {given.nodes} nodes, {given.jobs} jobs",
                 "load": round(os.getloadavg()[0], 1),

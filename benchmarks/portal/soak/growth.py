@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 
-from benchmarks.portal.soak.trend import Trend, trend
+from benchmarks.portal.harness.trend import Trend, trend
 from tests import faults
 from tests.instance import LOGS, Instance
 

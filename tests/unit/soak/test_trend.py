@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from benchmarks.portal.soak.trend import BLOCK_SECONDS, FEWEST, student_95, trend
+from benchmarks.portal.harness.trend import BLOCK_SECONDS, FEWEST, student_95, trend
 
 STEP = 5
 HOUR = 3600
