@@ -9,6 +9,7 @@ python3 deploy/lab_extension.py check | test | watch FOLDER
 """
 
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -69,6 +70,8 @@ def workplace() -> Iterator[Path]:
 
 
 if __name__ == "__main__":
+    # What is built in is taken away, however a watch ends.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         verbs: dict[str, Callable[..., None]] = {"check": check, "test": test, "watch": watch}
         verbs[sys.argv[1]](*map(Path, sys.argv[2:]))

@@ -1,5 +1,6 @@
 """Slurm's answers as metrics for Prometheus. Numbers only: no user, no job's name."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -21,6 +22,8 @@ SCHEDULER_WORDS = {
     "backfill_queue": "Jobs that backfill looked at in its last round.",
 }
 _AWAY = (("down",), ("drained",), ("fail",), ("inval",), ("unknown",))
+# sinfo(1), "NODE STATE CODES". POWER_DOWN alone is an order for when its jobs have ended.
+_POWER = re.compile(r"(?:^|\+)(?:POWERED_DOWN|POWERING_DOWN|POWERING_UP)(?=\+|$)", re.ASCII)
 _SEVERAL = "One that waits for any of several partitions counts in the first that it names."
 
 
@@ -87,6 +90,11 @@ def _of_nodes(cluster: Cluster) -> Iterator[GaugeMetricFamily]:
             "slurm_node_memory_held_bytes",
             "Memory of a node that jobs hold.",
             {(n.name,): n.memory_used_mb * 2**20 for n in nodes.values()},
+        ),
+        (
+            "slurm_node_power_saving",
+            "1 for a node that Slurm has turned off to save power, or is turning off or on.",
+            {(n.name,): int(bool(_POWER.search(n.state))) for n in nodes.values()},
         ),
     ):
         yield _family(name, words, ["node"], values)

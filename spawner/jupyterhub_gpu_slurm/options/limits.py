@@ -23,12 +23,13 @@ def limits_for(
     """Return what a member of the Unix ``groups`` may have on ``cluster``.
 
     A partition that is hidden, or whose jobs must have several nodes, is offered where the site
-    names it: as preferred, in a table of limits, or among those ``named`` elsewhere. Which accounts
-    a partition takes only Slurm knows: its lists are hierarchical in 24.11. ``images``: name ->
-    title.
+    names it: as preferred, in a table of limits, or among those ``named`` elsewhere. One that takes
+    only jobs of a reservation, to those whom the site grants one. Which accounts a partition takes
+    only Slurm knows: its lists are hierarchical in 24.11. ``images``: name -> title.
     """
     mine = frozenset(groups)
     known = {preferred_partition, *(allowance.partitions or ()), *named}
+    has_reservation = bool(allowance.reservation or allowance.reservations)
     counted = count.of(cluster)
     is_open = [
         partition
@@ -37,6 +38,7 @@ def limits_for(
         and partition.nodes
         and not partition.is_root_only
         and (partition.name in known or not (partition.is_hidden or partition.min_nodes > 1))
+        and (has_reservation or not partition.needs_reservation)
         and (partition.allowed_groups is None or partition.allowed_groups & mine)
         and (allowance.partitions is None or partition.name in allowance.partitions)
     ]
@@ -59,4 +61,5 @@ def _limit(partition: Partition, has: Availability) -> PartitionLimit:
         partition.max_time,
         tuple((kind.type, kind.largest) for kind in has.kinds if kind.type is not None),
         frozenset().union(*(node.features for node in partition.nodes)),
+        partition.needs_reservation,
     )

@@ -29,6 +29,7 @@ class PartitionLimit:
     """The types of GPU that a request can name, each with the most of it for one session."""
     features: frozenset[str] | None = None
     """What its nodes have, for ``--constraint``; ``None``: not known."""
+    needs_reservation: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def accept(
         limit.name,
         account=_chosen("account", request, limits, limit) or allowance.account,
         qos=_chosen("qos", request, limits, limit) or allowance.qos,
-        reservation=_chosen("reservation", request, limits, limit) or allowance.reservation,
+        reservation=_reservation(request, limits, limit),
         constraint=_constraint(request, limits, limit),
         gpu_type=_gpu_type(request.gpu_type, gpus, limit),
         image=_image(request.image, limits.images),
@@ -198,6 +199,13 @@ def _chosen(key: str, request: SessionRequest, limits: Limits, limit: PartitionL
     if asked not in allowed:
         raise OverLimit(words.not_to_choose(LABELS[key], asked, *sorted(allowed)))
     return asked
+
+
+def _reservation(request: SessionRequest, limits: Limits, limit: PartitionLimit) -> str | None:
+    chosen = _chosen("reservation", request, limits, limit) or limits.allowance.reservation
+    if chosen is None and limit.needs_reservation:
+        raise OverLimit(words.no_reservation(limit.name))
+    return chosen
 
 
 def _constraint(request: SessionRequest, limits: Limits, limit: PartitionLimit) -> str | None:

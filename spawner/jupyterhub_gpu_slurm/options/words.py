@@ -79,6 +79,11 @@ def not_to_choose(what: str, name: str, *others: str) -> str:
     return f"{what} {name} is not open to you. You can use: {names}."
 
 
+def no_reservation(partition: str) -> str:
+    """Refuse a session without a reservation where Slurm demands one."""
+    return f"Partition {partition} takes only sessions with a reservation: choose one."
+
+
 def no_such_feature(feature: str, partition: str) -> str:
     """Refuse a node feature that no node of a partition has."""
     return f"No node of partition {partition} has the feature {feature}."

@@ -169,6 +169,7 @@ def partitions(text: str) -> list[Partition]:
             min_nodes=_limit(words.get("MinNodes", "")) or 0,
             max_cores_per_node=_limit(words.get("MaxCPUsPerNode", "")),
             max_memory_mb_per_node=_limit(words.get("MaxMemPerNode", "")),
+            needs_reservation=words.get("ReqResv") == "YES",
             is_exclusive=words.get("OverSubscribe") == "EXCLUSIVE",
         )
         found.append(partition)

@@ -248,6 +248,8 @@ class Partition:
     """Of one node, for all of its jobs together; ``None``: no limit."""
     max_memory_mb_per_node: int | None = None
     """Of one node, for one of its jobs; ``None``: no limit."""
+    needs_reservation: bool = False
+    """Whether it takes only jobs of a reservation (``ReqResv``)."""
     is_exclusive: bool = False
     """Whether each job gets whole nodes, which it shares with no other."""
 

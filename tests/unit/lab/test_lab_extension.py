@@ -45,7 +45,15 @@ def test_it_is_built_again_when_a_source_has_changed(tmp_path: Path) -> None:
 
     with (tmp_path / "log").open("w+") as log:
         argv: list[str | Path] = [sys.executable, clone / "deploy/lab_extension.py", "watch", out]
-        watching = subprocess.Popen(argv, stdout=log, stderr=log, start_new_session=True)
+        built_in = tmp_path / "tmp"
+        built_in.mkdir()
+        watching = subprocess.Popen(
+            argv,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            env=os.environ | {"TMPDIR": str(built_in)},
+        )
         try:
             until(lambda: entry() is not None, seconds=60, what="it is built")
             first = entry()
@@ -55,3 +63,4 @@ def test_it_is_built_again_when_a_source_has_changed(tmp_path: Path) -> None:
         finally:
             os.killpg(watching.pid, signal.SIGTERM)
             watching.wait(10)
+        assert not list(built_in.glob("portal-lab-*"))

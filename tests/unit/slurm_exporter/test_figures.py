@@ -65,6 +65,22 @@ def test_nodes_and_gpus_are_counted_by_their_state() -> None:
     assert found["slurm_node_memory_held_bytes"]["n1",] == 512 * 2**20
 
 
+@pytest.mark.parametrize(
+    ("state", "saves"),
+    [
+        ("IDLE+CLOUD+POWERED_DOWN", 1),
+        ("IDLE+CLOUD+POWERING_DOWN", 1),
+        ("MIXED+CLOUD+NOT_RESPONDING+POWERING_UP", 1),
+        ("MIXED+CLOUD+POWER_DOWN", 0),
+        ("DOWN+CLOUD+NOT_RESPONDING", 0),
+    ],
+)
+def test_a_node_that_is_turned_off_to_save_power_is_told(state: str, saves: int) -> None:
+    part = Partition("a", True, True, None, None, (node("n", state, 0),))
+    found = samples(Answer(Cluster((part,)), (), scheduler.read("")))
+    assert found["slurm_node_power_saving"] == {("n",): saves}
+
+
 def test_nobody_can_have_the_gpus_of_a_closed_partition() -> None:
     closed = Partition("closed", False, False, None, None, NODES[3:])
     found = samples(Answer(Cluster((closed,)), (), scheduler.read("")))

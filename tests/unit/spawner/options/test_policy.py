@@ -70,7 +70,9 @@ def test_a_partition_of_other_groups_is_not_offered() -> None:
 
 
 @pytest.mark.parametrize(
-    "rule", [{"is_root_only": True}, {"is_hidden": True}, {"min_nodes": 2}], ids=str
+    "rule",
+    [{"is_root_only": True}, {"is_hidden": True}, {"min_nodes": 2}, {"needs_reservation": True}],
+    ids=str,
 )
 def test_a_partition_that_is_not_for_sessions_is_not_offered(rule: dict[str, Any]) -> None:
     one = replace(partition("a"), **rule)
@@ -88,6 +90,20 @@ def test_such_a_partition_is_offered_where_the_site_names_it(rule: dict[str, Any
         limits_for([], cluster, counter, named=["a"]),
     ):
         assert limits.partitions[0].name == "a"
+
+
+def test_a_partition_that_demands_a_reservation_is_offered_to_those_who_have_one() -> None:
+    cluster = Cluster((replace(partition("a"), needs_reservation=True), partition("b")))
+    counter = AvailabilityCounter(SHAPE)
+    to_choose = Allowance(reservations=frozenset({"course"}))
+    limits = limits_for([], cluster, counter, allowance=to_choose)
+    with pytest.raises(OverLimit, match=r"Partition a .*reservation"):
+        accept(SessionRequest(), limits, SHAPE, Defaults())
+    chosen = SessionRequest(reservation="course")
+    assert accept(chosen, limits, SHAPE, Defaults()).reservation == "course"
+    assert accept(SessionRequest(partition="b"), limits, SHAPE, Defaults()).reservation is None
+    fixed = limits_for([], cluster, counter, allowance=Allowance(reservation="course"))
+    assert accept(SessionRequest(), fixed, SHAPE, Defaults()).reservation == "course"
 
 
 def test_a_partition_that_no_group_grants_is_not_offered() -> None:

@@ -182,7 +182,7 @@ PARTITIONS = (
     "PartitionName=debug AllowGroups=admins,staff Default=NO Hidden=NO "
     "MaxTime=UNLIMITED RootOnly=NO State=DOWN\n"
     "PartitionName=empty AllowGroups=ALL Default=NO Hidden=YES "
-    "MaxTime=30:00 RootOnly=YES State=UP\n"
+    "MaxTime=30:00 RootOnly=YES ReqResv=YES State=UP\n"
 )
 
 
@@ -199,6 +199,7 @@ def test_a_partition_of_two_kinds_of_nodes_keeps_both() -> None:
     assert empty.nodes == ()
     assert [one.is_root_only for one in cluster.partitions] == [False, False, True]
     assert [one.is_hidden for one in cluster.partitions] == [False, False, True]
+    assert [one.needs_reservation for one in cluster.partitions] == [False, False, True]
 
 
 def test_a_partitions_rules_for_jobs_are_read() -> None:
