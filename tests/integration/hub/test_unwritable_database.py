@@ -11,7 +11,7 @@ import pytest
 
 from dsportal.hub.breaker import WORDS
 from tests import faults
-from tests.instance import USERS, Instance
+from tests.instance import LOGS, USERS, Instance, await_hub_log
 from tests.visitor import Visitor
 from tests.waiting import until
 
@@ -92,3 +92,21 @@ def test_a_stop_outlasts_it(
             )
     until(lambda: leaving.server() is None, seconds=60, what="the hub knows that it is gone")
     leaving.start_and_wait(gpus=0)
+
+
+def test_a_hub_that_starts_on_a_full_disk_tries_until_there_is_room(
+    portal: Instance, visit: Callable[[str], Visitor]
+) -> None:
+    user = visit(USERS[0])
+    job_id = user.start_and_wait(gpus=0)
+    assert user.session("GET", "/api/status").status_code == 200
+    with faults.hub_disk_full(portal):
+        since = (LOGS / "hub.log").stat().st_size
+        faults.service("restart", "hub")
+        await_hub_log("MiB are free", since=since)
+        assert user.session("GET", "/api/status").status_code == 200
+    faults.wait_for_hub(portal)
+    assert portal.jobs(user=user.name) == [job_id]
+    server = user.server()
+    assert server is not None
+    assert server["ready"]
