@@ -28,12 +28,12 @@ class ServedModel:
         self._executor = ThreadPoolExecutor(max_workers=1)
         self._loaded: TextModel | ImageModel | None = None
         self._loading: asyncio.Task[None] | None = None
-        self._loads, self._tokens = 0, 0
+        self._loads, self._seeded, self._tokens = 0, 0, 0
         self._began = 0.0
         self._seconds: float | None = None
         self.folder: ModelFolder | None = None
         self.error = ""
-        self.texts: Batcher[tuple[int, Sampling], Writing, WrittenText]
+        self.texts: Batcher[tuple[int, int, Sampling], Writing, WrittenText]
         self.texts = self._batcher(self._written)
         self.images: Batcher[str, bytes, list[ClassProbability]] = self._batcher(self._classified)
 
@@ -102,15 +102,18 @@ class ServedModel:
         model, load = self.ready(TextModel), self._loads
         # Another model can be loaded meanwhile, which has another tokenizer.
         writings = await asyncio.to_thread(prepare, model)
+        self._seeded += 1
         for writing in writings:
             writing.load = load
+            if writing.sampling.seed is not None:
+                writing.request = self._seeded
         return writings
 
     async def write(self, writing: Writing) -> WrittenText:
         """Have a text written; raises `RequestError` if another model has prepared it."""
-        return await self.texts.ask((writing.load, writing.sampling), writing)
+        return await self.texts.ask((writing.load, writing.request, writing.sampling), writing)
 
-    def _written(self, asked: tuple[int, Sampling], writings: Sequence[Writing]) -> Any:
+    def _written(self, asked: tuple[int, int, Sampling], writings: Sequence[Writing]) -> Any:
         if asked[0] != self._loads:
             raise RequestError("another model was loaded before it was this request's turn")
         texts: list[WrittenText] = self.ready(TextModel).written(writings)

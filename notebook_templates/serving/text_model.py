@@ -30,6 +30,9 @@ class Writing:
     is_wanted: bool = True
     load: int = 0
     """Which of the models that were loaded one after the other has prepared it."""
+    request: int = 0
+    """Whose texts alone it may be written together with: all draw from the same random numbers,
+    and a request with a seed is to get the same ones again. 0: with any."""
 
 
 class TextModel:

@@ -162,6 +162,9 @@ def test_a_seed_repeats_what_is_drawn(server: ModelClient, models: Path) -> None
     load(server, models / "text")
     drawn = [server.complete("is", max_tokens=20, seed=seed) for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
+    with ThreadPoolExecutor(8) as pool:
+        beside_others = pool.map(lambda _: server.complete("is", max_tokens=20, seed=1), range(8))
+        assert set(beside_others) == {drawn[0]}
 
 
 def test_a_conversation_is_written_by_the_models_template(
