@@ -111,7 +111,8 @@ def main(s: argparse.Namespace) -> None:
     transformers.logging.disable_progress_bar()
 
     # The model and the texts.
-    folder = results / "base" if s.model == TINY else Path(s.model).expanduser()
+    # An adapter tells by this path which model it belongs to, wherever it is opened from.
+    folder = (results / "base" if s.model == TINY else Path(s.model).expanduser()).absolute()
     if s.model == TINY and here.is_first and not folder.exists():
         print("making the tiny model", flush=True)
         tiny.make(folder, s.seed)

@@ -1,6 +1,7 @@
 """The fine-tuning of a language model: it learns, and goes on where it stopped."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,7 @@ def test_the_notebook_learns_and_a_broken_run_is_the_unbroken_one(
 
     # The same, stopped after half of it; the model is a folder now, as a real one is. That layers
     # are computed again saves memory, and changes nothing.
-    broken, real = tmp_path / "broken", {"model": unbroken / "base"}
+    broken, real = tmp_path / "broken", {"model": os.path.relpath(unbroken / "base")}
     finetune(python, broken, steps=30, **real)
     assert sorted(lines_of(broken)) == [10, 20, 30]
     said = finetune(python, broken, steps=60, recompute="yes", **real)
@@ -71,6 +72,12 @@ def test_the_notebook_learns_and_a_broken_run_is_the_unbroken_one(
     for value in ("loss", "held_out_loss"):
         first, second = ([lines[step][value] for step in wanted] for lines in (found, wanted))
         assert first == pytest.approx(second, abs=1e-5)
+    # Its model is found from any other folder, too.
+    base = json.loads((broken / "adapter/adapter_config.json").read_text())[
+        "base_model_name_or_path"
+    ]
+    assert Path(base).is_absolute()
+    assert Path(base).samefile(unbroken / "base")
     # Another rate is another training.
     assert "holds a training with rate = 0.002, not 0.1" in finetune(
         python, broken, steps=60, rate=0.1, **real
