@@ -67,7 +67,8 @@ class Interruption:
 
 def main(s: argparse.Namespace) -> None:
     """Try until there are all trials."""
-    folder = Path(s.results).expanduser()
+    # A trial keeps its folder's path, for whoever continues it from wherever.
+    folder = Path(s.results).expanduser().absolute()
     folder.mkdir(parents=True, exist_ok=True)
     objective = own_function.find(s.objective)
     # Each process draws others; which, follows from the trials that there are.

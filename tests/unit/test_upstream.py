@@ -145,6 +145,11 @@ PATCHED = {
 }
 """Of the two folders of patches."""
 OVERRIDDEN = {
+    "dsportal/timers.py": {
+        "tornado.ioloop:IOLoop.time": "b3660edd1f52",
+        "tornado.ioloop:PeriodicCallback": "4cd6e5330ae7",
+        "tornado.platform.asyncio:BaseAsyncIOLoop.call_at": "b0abd3187e6c",
+    },
     "dsportal/authentication/admission.py": {
         "jupyterhub.handlers.base:BaseHandler.refresh_auth": "becef46cd8a4",
     },

@@ -11,6 +11,7 @@ from dsportal.culler.decision import CullDecision
 from dsportal.hub import process
 from dsportal.settings.hub import HubSettings
 from dsportal.settings_file import file_of, load
+from dsportal.timers import use_monotonic_clock
 from dsportal.tls_context import reuse_contexts
 
 _PARENT_MILLISECONDS = 1000
@@ -41,6 +42,7 @@ def main() -> int:
         os.environ["JUPYTERHUB_API_TOKEN"],
         settings.hub,
     )
+    use_monotonic_clock()
     loop = IOLoop.current()
 
     def end_without_hub() -> None:

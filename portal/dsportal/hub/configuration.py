@@ -57,6 +57,7 @@ from dsportal.look import WEB, appearance
 from dsportal.settings.limits import UserLimits
 from dsportal.settings.whole import Settings
 from dsportal.settings_file import SettingsError, file_of, load
+from dsportal.timers import use_monotonic_clock
 from dsportal.usage.record import UsageRecord
 from dsportal.usage.recorder import Recorder
 from jupyterhub_gpu_slurm.launcher_files import launcher_cmd
@@ -96,6 +97,7 @@ def configure(
     c: Config, settings: Settings, environment: Mapping[str, str] = os.environ
 ) -> Leadership | None:
     """Set every trait that the settings decide; see `configure_database` for what it returns."""
+    use_monotonic_clock()
     configure_hub(c, settings)
     configure_encryption(c, settings)
     configure_proxy(c, settings, environment)

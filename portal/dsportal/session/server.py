@@ -50,6 +50,7 @@ from dsportal.session.upstream.hub_login import is_login_of_the_hub
 from dsportal.session.upstream.jupyter_server import mend
 from dsportal.session.usage.memory import JobMemory
 from dsportal.session.web import bodies
+from dsportal.timers import use_monotonic_clock
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +60,7 @@ def serve(place: SessionContext, listener: socket.socket) -> int:
     # It tells of handlers that do not ask for the login; our settings close them.
     warnings.simplefilter("ignore", JupyterServerAuthWarning)
     mend()
+    use_monotonic_clock()
     server = SessionServer.instance(config=settings(place))
     server.place = place
     server.listener = listener

@@ -1,5 +1,7 @@
 """The hub's clock is an hour ahead of all others, and is set right again."""
 
+import os
+import signal
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -54,3 +56,11 @@ def test_sessions_go_on_and_others_start_whatever_the_hubs_clock_says(
     other.start_and_wait(gpus=0)
     assert other.session("GET", "/api/status").status_code == 200
     assert is_well()
+    # Nor does the hub wait for the hour to come again before it looks after its services.
+    before = faults.service_of_hub("dsportal.cluster")
+    os.kill(before, signal.SIGKILL)
+    until(
+        lambda: faults.service_of_hub("dsportal.cluster") not in (0, before),
+        seconds=30,
+        what="the hub has started its service again",
+    )
