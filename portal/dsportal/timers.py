@@ -13,7 +13,7 @@ from tornado.ioloop import IOLoop
 
 def use_monotonic_clock() -> None:
     """Let the timers that are begun from now on go by the time since the machine was booted."""
-    IOLoop.time = _monotonic  # type: ignore[method-assign]
+    IOLoop.time = _monotonic  # type: ignore[assignment, method-assign]
 
 
 def _monotonic(_loop: Any) -> float:
