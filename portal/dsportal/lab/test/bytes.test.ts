@@ -42,6 +42,17 @@ test('a quota is called so only where it is one', () => {
   assert.match(source({ ...NAS, kind: 'ext4' }, texts), /shares it/);
 });
 
+test('a quota is named as it was granted, also where it is exceeded or the storage is full', () => {
+  const quota = { ...NAS, is_quota: true, size: TIB };
+  for (const [used, free] of [
+    [1.5 * TIB, 0],
+    [0.5 * TIB, 1024]
+  ] as const) {
+    const words = storageSummary({ ...quota, used, free }, texts);
+    assert.equal(words, `isilon: ${bytes(used)} of your quota of 1.0 TiB used`);
+  }
+});
+
 test('what is set aside for root does not count', () => {
   assert.equal(fullness({ ...NAS, used: 90, free: 5, size: 100 }), 90 / 95);
   assert.equal(fullness({ ...NAS, used: 0, free: 0 }), 1);

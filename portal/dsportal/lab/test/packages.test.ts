@@ -11,6 +11,18 @@ test('packages are taken apart as people write them', () => {
   assert.deepEqual(packagesIn('  '), []);
 });
 
+test('a version or an address may stand apart from its package', () => {
+  assert.deepEqual(packagesIn('numpy >= 2, < 3 timm'), ['numpy>=2,<3', 'timm']);
+  assert.deepEqual(packagesIn('torch == 2.13.0, ray[data] ~= 2'), [
+    'torch==2.13.0',
+    'ray[data]~=2'
+  ]);
+  assert.deepEqual(packagesIn('a @ https://b/c.whl git+https://d/e@v1'), [
+    'a@https://b/c.whl',
+    'git+https://d/e@v1'
+  ]);
+});
+
 test('a package keeps the parts of it that are asked for', () => {
   assert.deepEqual(packagesIn('pip install "ray[data,train]"'), ['ray[data,train]']);
   assert.deepEqual(packagesIn('ray[data, train]<3 timm'), ['ray[data, train]<3', 'timm']);

@@ -28,7 +28,7 @@ class QuotaHandler(APIHandler):
     @web.authenticated
     async def get(self) -> None:
         """Give name and use of the storage that a path is on."""
-        path = self.get_query_argument("path", "")
+        path = self.get_query_argument("path", "", strip=False)
         if "\0" in path or path.startswith("/") or ".." in PurePosixPath(path).parts:
             raise web.HTTPError(400, "path must be below the home.")
         name = self.storage.name_of(path)

@@ -3,10 +3,11 @@
 import re
 from dataclasses import dataclass
 
-# A job; a task of an array, or several that wait (7_[3-5%2]); a part of a heterogeneous job (7+1).
-_JOB_ID = re.compile(
-    r"[1-9]\d{0,9}(?:_\d{1,9}|_\[[\d,-]{1,200}(?:%\d{1,9})?\]|\+\d{1,4})?", re.ASCII
-)
+# A job; a task of an array, or several that wait (7_[3-5%2], 7_[0-9:3]), for which squeue may have
+# no room (22.05: 7_[1,3,12; SLURM_BITSTR_LEN in squeue(1): 7_[1,3,...%2]); a part of a
+# heterogeneous job (7+1).
+_TASKS = r"_\[[\d,:-]{1,200}(?:\.\.\.)?(?:%\d{1,9})?\]?"
+_JOB_ID = re.compile(rf"[1-9]\d{{0,9}}(?:_\d{{1,9}}|{_TASKS}|\+\d{{1,4}})?", re.ASCII)
 _EXIT = re.compile(r"(\d{1,9})(?::(\d{1,3}))?", re.ASCII)
 # squeue(1), "JOB STATE CODES": those that a job does not leave by itself.
 _FINAL = frozenset(

@@ -146,12 +146,14 @@ class Jobs:
                 self._source = None
             return
         self._slurm_as_of = self._now()
+        open_ = {id_: job for id_, job in found.items() if not job.is_over}
+        # One that ended may have been put back into the queue.
+        back, self._ended = self._ended.keys() & open_, without(self._ended, open_)
         lost = [replace(job, state=LOST, ends=None) for job in without(self._gone, found).values()]
         for job in [*lost, *(job for job in found.values() if job.is_over)]:
             # Its end is told by Slurm, or it is the moment when we hear of it.
             self._ended.setdefault(job.id, replace(job, ends=job.ends or self._slurm_as_of))
-        open_ = without(found, self._ended)
-        self._gone = {id_: job for id_, job in open_.items() if id_ in self._gone}
+        self._gone = {id_: job for id_, job in open_.items() if id_ in self._gone or id_ in back}
         self._live = without(self._live, self._ended)
         if is_for_all:
             self._gone, self._live = {}, open_

@@ -41,12 +41,13 @@ _FIELDS = (
 _FORMAT = ",".join(f"{field}:|" for field in _FIELDS)
 # A name with a newline lacks the last separator, and its rest is no row.
 _ROW = re.compile(
-    r"(\d[\d_+\[\],%-]*)\|" + r"([^|]*)\|" * (len(_FIELDS) - 2) + r"(.*?)\|?", re.ASCII
+    r"(\d[\d_+\[\],:.%-]*)\|" + r"([^|]*)\|" * (len(_FIELDS) - 2) + r"(.*?)\|?", re.ASCII
 )
 _GPUS_IN_ALL = re.compile(r"(?:^|,)gres/gpu=(\d+)", re.ASCII)
 _GPUS = re.compile(r"(?:^|,)gres[:/]gpu(?:[:=][^,:=]*)??[:=]?(\d+)?(?=,|$)", re.ASCII)
 # scontrol(1), show job: a job's free words come before these three lines, so the last ones count.
 _FILES = re.compile(r"^   StdErr=(.*)\n   StdIn=.*\n   StdOut=(.*)$", re.MULTILINE)
+_STEPS = re.compile(r"(\d+)-(\d+):(\d+)", re.ASCII)
 _MOST_NODES = 1000
 _NODES = re.compile(r"[^,\[]+(?:\[[^\]]*\])?", re.ASCII)
 
@@ -80,8 +81,11 @@ class SlurmPrograms:
 
     async def cancel(self, job_id: str) -> None:
         """Cancel a job; Slurm says whose jobs one may cancel."""
-        # scancel takes 7_[3-5], but not the limit of tasks that squeue adds: 7_[3-5%2].
-        await self._run("scancel", re.sub(r"%\d+", "", job_id))
+        is_cut = "[" in job_id and ("..." in job_id or not job_id.endswith("]"))
+        whole = await self._whole_id(job_id) if is_cut else job_id
+        # scancel takes 7_[3-5], but neither the limit of tasks that squeue adds (7_[3-5%2]) nor
+        # steps (7_[0-9:3]): seen with 22.05.
+        await self._run("scancel", _STEPS.sub(_each, re.sub(r"%\d+", "", whole)))
 
     async def log_files(self, job_id: str) -> LogFiles | None:
         """Return where a job of the user's writes to; ``None`` for one without files."""
@@ -92,18 +96,34 @@ class SlurmPrograms:
             raise SlurmRefused(words.no_job(job_id))
         return files_from(await self._run("scontrol", "show", "job", job_id))
 
-    async def _run(self, name: str, *arguments: str) -> str:
+    async def _whole_id(self, job_id: str) -> str:
+        """Return the same tasks of an array, with those that squeue had no room for."""
+        argv = ["--me", "--states=PENDING", "--noheader", "--format=%i"]
+        # squeue(1): no limit to the length of a list of tasks.
+        waiting = await self._run("squeue", *argv, SLURM_BITSTR_LEN="0")
+        array = job_id.partition("[")[0]
+        for found in waiting.split():
+            if found.startswith(f"{array}["):
+                return found
+        raise SlurmRefused(words.no_job(job_id))
+
+    async def _run(self, name: str, *arguments: str, **variables: str) -> str:
         path = shutil.which(name, path=self._path)
         if path is None:
             raise SlurmRefused(words.not_installed(name))
-        argv = [path, *arguments]
+        argv, environment = [path, *arguments], self._environment | variables
         try:
-            done = await program.run(argv, self._environment, _SECONDS, _MOST_BYTES)
+            done = await program.run(argv, environment, _SECONDS, _MOST_BYTES)
         except SlurmError as error:
             raise SlurmRefused(words.SLURM_SILENT) from error
         if done.code != 0 or done.err.startswith("scancel: error"):
             raise SlurmRefused(words.slurm_says(complaint(done.err)))
         return done.out
+
+
+def _each(steps: re.Match[str]) -> str:
+    first, last, step = map(int, steps.groups())
+    return ",".join(map(str, range(first, last + 1, max(1, step))))
 
 
 def jobs_from(text: str) -> tuple[UserJob, ...]:

@@ -162,10 +162,12 @@ class OpenHandler(JupyterHandler):
         self.redirect(f"{url_path_join(self.base_url, NAME)}/?folder={path}", status=303)
 
     async def _path(self) -> str:
-        named = self.get_query_argument("folder", None)
+        # A folder's name may begin or end with a blank.
+        named = self.get_query_argument("folder", None, strip=False)
         if named is not None:
             return named.strip("/")
-        return await self._tensorboards.near(self.get_query_argument("near", "").strip("/"))
+        near = self.get_query_argument("near", "", strip=False)
+        return await self._tensorboards.near(near.strip("/"))
 
     def _wait(self, path: str) -> None:
         finish_with_words(
@@ -228,7 +230,8 @@ class LookHandler(_PageHandler):
     async def get(self) -> None:
         """Say whether a folder has something to show; ``null``: it is too large to tell."""
         try:
-            found = await self.tensorboards.has_events(self.get_query_argument("folder").strip("/"))
+            folder = self.get_query_argument("folder", strip=False)
+            found = await self.tensorboards.has_events(folder.strip("/"))
         except FolderError as error:
             raise web.HTTPError(404, str(error)) from error
         self.finish(json.dumps({"has_events": found}))

@@ -2,11 +2,17 @@ import asyncio
 import os
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tornado.httpclient import AsyncHTTPClient
+from tornado.httpserver import HTTPServer
+from tornado.testing import bind_unused_port
+from tornado.web import Application
 
 from dsportal.session.files.mounts import Mounts, MountState
 from dsportal.session.files.quota import QuotaUnknown, Storage, StorageUse, use_from, with_quota
+from dsportal.session.files.quota_routes import QuotaHandler
 
 GIB = 1024**3
 NAS = StorageUse("/mnt/isilon", "nfs4", 2 * GIB, 1 * GIB, 1 * GIB)
@@ -51,6 +57,32 @@ def test_a_storage_is_named_after_its_link() -> None:
         *("", ""),
         *("isilon", "isilon"),
     ]
+
+
+def test_a_folder_whose_name_ends_with_a_blank_is_asked_for_as_it_is(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    class Told(Storage):
+        async def use(self, path: str) -> StorageUse:
+            told.append(path)
+            return NAS
+
+    class Bare(QuotaHandler):
+        async def prepare(self, *_: Any) -> None:  # type: ignore[override]
+            self.current_user = "ann"
+
+    async def asked() -> None:
+        given = {"storage": Told(tmp_path, {})}
+        server = HTTPServer(Application([("/q", Bare, given)], base_url="/", headers={}))
+        socket, port = bind_unused_port()
+        server.add_socket(socket)
+        try:
+            await AsyncHTTPClient().fetch(f"http://127.0.0.1:{port}/q?path=data%20")
+        finally:
+            server.stop()
+
+    asyncio.run(asked())
+    assert told == ["data "]
 
 
 def test_a_path_is_asked_for_once_in_a_while(tmp_path: Path) -> None:

@@ -204,9 +204,32 @@ def test_a_job_that_was_put_back_into_the_queue_is_not_over(scene: Scene) -> Non
         scene.service.as_of -= 5
         await jobs.tell()
         assert await states(jobs) == {"7": "NODE_FAIL"}, "Slurm's word is newer"
+        scene.slurm_says(row("7", "PENDING"))
+        scene.moment += 20
+        told = await jobs.tell(is_anew=True)
+        assert [one["state"] for one in told["jobs"]] == ["PENDING"], "not known to the service yet"
         scene.service.jobs = [job("7", "PENDING")]
         scene.pass_seconds(5)
         assert await states(jobs) == {"7": "PENDING"}
+
+    scene.play(act)
+
+
+def test_without_the_service_a_job_that_was_put_back_into_the_queue_is_not_over(
+    scene: Scene,
+) -> None:
+    scene.service.jobs = None
+    scene.slurm_says(row("7", "NODE_FAIL"))
+
+    async def act(jobs: Jobs) -> None:
+        assert await states(jobs) == {"7": "NODE_FAIL"}
+        scene.slurm_says(row("7", "RUNNING"))
+        scene.pass_seconds(20)
+        assert await states(jobs) == {"7": "RUNNING"}
+        assert await jobs.is_over("7") is False
+        scene.slurm_says(row("7", "COMPLETED"))
+        scene.pass_seconds(20)
+        assert await states(jobs) == {"7": "COMPLETED"}
 
     scene.play(act)
 

@@ -26,6 +26,12 @@ def test_only_the_users_own_jobs_are_taken() -> None:
     )
 
 
+@pytest.mark.parametrize("job_id", ["7_[0-90:10]", "7_[1,3,5,7,9,...%2]", "7_[1,3,12"])
+def test_the_service_is_heard_while_an_array_with_gaps_waits(job_id: str) -> None:
+    said = jobs_from({"as_of": 9, "jobs": [job(job_id, "PENDING"), job("8")]})
+    assert [one.id for one in said.jobs] == [job_id, "8"]
+
+
 def test_free_gpus_are_counted_by_type_and_once_for_the_same_nodes() -> None:
     nodes = [{**node, "partitions": [*node["partitions"], "urgent"]} for node in NODES]
     assert free_gpus(nodes) == (

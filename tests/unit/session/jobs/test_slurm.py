@@ -134,7 +134,10 @@ def test_gpus_are_read_as_other_versions_write_them(
         "7;8",
         "7_",
         "7_x",
-        "7_[1-2",
+        "7_[",
+        "7_[...]",
+        "7_[1...2]",
+        "7_1]",
         "user1",
         "7" * 11,
         "\u0667",
@@ -144,7 +147,19 @@ def test_a_number_is_a_jobs_and_nothing_else(text: str) -> None:
     assert not is_job_id(text)
 
 
-@pytest.mark.parametrize("text", ["7", "7_0", "7_[1-3,5%2]", "7+1"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "7",
+        "7_0",
+        "7_[1-3,5%2]",
+        "7_[0-90:10%2]",
+        "7_[1,3,5,7,...%2]",
+        "7_[1,12...]",
+        "7_[1,3,12",
+        "7+1",
+    ],
+)
 def test_jobs_are_numbered_in_four_ways(text: str) -> None:
     assert is_job_id(text)
 
@@ -205,6 +220,32 @@ def test_tasks_that_wait_are_cancelled_together(tmp_path: Path) -> None:
     program(tmp_path, "scancel", "")
     asyncio.run(SlurmPrograms(str(tmp_path), {}).cancel("21_[3-5%2]"))
     assert calls(tmp_path) == ["scancel 21_[3-5]"]
+
+
+@pytest.mark.parametrize("job_id", ["21_[0-90:10%2]", "21_[1,3,5,7,...%2]", "21_[1,3,5,7"])
+def test_tasks_with_gaps_are_read_and_may_be_cancelled(job_id: str) -> None:
+    row = jobs_from(f"{job_id}|PENDING|Priority|sxm2||1||N/A|N/A||||0|sweep|\n")
+    assert [(job.id, job.name) for job in row] == [(job_id, "sweep")]
+    assert is_job_id(job_id)
+
+
+def test_tasks_with_a_step_are_cancelled_one_by_one(tmp_path: Path) -> None:
+    program(tmp_path, "scancel", "")
+    asyncio.run(SlurmPrograms(str(tmp_path), {}).cancel("21_[0-7:3,9,12-20:4%2]"))
+    assert calls(tmp_path) == ["scancel 21_[0,3,6,9,12,16,20]"]
+
+
+@pytest.mark.parametrize("shown", ["21_[5,7,...%2]", "21_[5,7"])
+def test_more_tasks_than_squeue_shows_are_cancelled_all_and_no_others(
+    tmp_path: Path, shown: str
+) -> None:
+    program(tmp_path, "squeue", '[ "$SLURM_BITSTR_LEN" = 0 ] && echo "21_4 2_[1] 21_[5,7,9,11%2]"')
+    program(tmp_path, "scancel", "")
+    slurm = SlurmPrograms(str(tmp_path), {})
+    asyncio.run(slurm.cancel(shown))
+    assert calls(tmp_path)[-1] == "scancel 21_[5,7,9,11]"
+    with pytest.raises(SlurmRefused, match="You have no job 20_"):
+        asyncio.run(slurm.cancel("20_[5,7,...]"))
 
 
 def test_slurms_refusal_is_told(tmp_path: Path) -> None:

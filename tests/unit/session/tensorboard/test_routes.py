@@ -1,17 +1,28 @@
 """What a session's TensorBoards do for the page, with files as they may be."""
 
 import asyncio
+import json
 import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tornado.httpclient import AsyncHTTPClient
+from tornado.httpserver import HTTPServer
+from tornado.testing import bind_unused_port
+from tornado.web import Application
 
 from dsportal.session.tensorboard import routes as tensorboard
 from dsportal.session.tensorboard.boards import Board
 from dsportal.session.tensorboard.log_folders import FolderError
-from dsportal.session.tensorboard.routes import TensorBoards, tensorboards
+from dsportal.session.tensorboard.routes import (
+    LookHandler,
+    OpenHandler,
+    TensorBoards,
+    tensorboards,
+)
 
 EVENTS = "events.out.tfevents.1795275869.node001.26099.0"
 
@@ -93,3 +104,50 @@ def test_a_file_server_that_is_away_is_said_in_words_and_holds_nothing_up(
         assert asyncio.run(ask()) == "works"
     finally:
         is_back.set()
+
+
+class BareLook(LookHandler):
+    """Asks nobody who asks."""
+
+    async def prepare(self, *_: Any) -> None:  # type: ignore[override]
+        self.current_user = "ann"
+
+
+class BareOpen(OpenHandler):
+    """Says which folder it would open."""
+
+    async def prepare(self, *_: Any) -> None:  # type: ignore[override]
+        self.current_user = "ann"
+
+    async def get(self) -> None:
+        self.finish(json.dumps(await self._path()))
+
+
+async def asked(home: Path, *addresses: str) -> list[Any]:
+    """Ask a server for each of these."""
+    given = {"tensorboards": empty(home)}
+    handlers: Any = [("/look", BareLook, given), ("/open", BareOpen, given)]
+    server = HTTPServer(Application(handlers, base_url="/", headers={}))
+    socket, port = bind_unused_port()
+    server.add_socket(socket)
+    try:
+        answers = [
+            await AsyncHTTPClient().fetch(f"http://127.0.0.1:{port}/{address}")
+            for address in addresses
+        ]
+    finally:
+        server.stop()
+    return [json.loads(answer.body) for answer in answers]
+
+
+def test_a_folder_whose_name_ends_with_a_blank_is_not_another(home: Path) -> None:
+    (home / "work ").mkdir()
+    (home / "work " / EVENTS).touch()
+    (home / "empty ").mkdir()
+    addresses = ("look?folder=empty%20", "look?folder=work%20", "open?folder=work%20")
+    assert asyncio.run(asked(home, *addresses, "open?near=work%20")) == [
+        {"has_events": False},
+        {"has_events": True},
+        "work ",
+        "work ",
+    ]

@@ -5,6 +5,7 @@ import { Widget } from '@lumino/widgets';
 
 import { addStyle, element, keepFocus } from '../common/elements';
 import { wordsOf } from '../common/server';
+import { Pages } from './pages';
 import type { IRows } from './server';
 import { TABLE_STYLE } from './style';
 import { columnsShown, range, tableLabels } from './words';
@@ -22,8 +23,8 @@ export class TableView extends Widget {
     this.addClass('dsp-Table');
     const labels = tableLabels(_texts);
     this._first = this._button(labels.first, () => 0);
-    this._previous = this._button(labels.previous, () => Math.max(0, this._at - this._step));
-    this._next = this._button(labels.next, () => this._at + this._step);
+    this._previous = this._button(labels.previous, () => this._pages.previous);
+    this._next = this._button(labels.next, () => this._pages.next);
     this._again = this._button(labels.again, () => this._wanted);
     this._again.hidden = true;
     this._said.setAttribute('role', 'status');
@@ -44,6 +45,10 @@ export class TableView extends Widget {
     try {
       const rows = await this._read(first);
       if (first === this._wanted && !this.isDisposed) {
+        const instead = this._pages.take(rows);
+        if (instead !== null) {
+          return await this.showRows(instead);
+        }
         keepFocus(this.node, () => this._present(rows), this._rows);
       }
     } catch (error) {
@@ -56,13 +61,11 @@ export class TableView extends Widget {
 
   /** Read again what is in sight: the file has changed. */
   refresh(): void {
-    void this.showRows(this._at);
+    void this.showRows(this._pages.at);
   }
 
   private _present(found: IRows): void {
     const end = found.first + found.rows.length;
-    this._at = found.first;
-    this._step = found.rows.length || this._step;
     this._said.textContent = range(found.first, end, found.all_rows, this._texts);
     this._first.disabled = this._previous.disabled = found.first === 0;
     this._next.disabled = end >= found.all_rows;
@@ -104,8 +107,7 @@ export class TableView extends Widget {
     return button;
   }
 
-  private _at = 0;
-  private _step = 0;
+  private _pages = new Pages();
   private _wanted = 0;
   private _first: HTMLButtonElement;
   private _previous: HTMLButtonElement;
