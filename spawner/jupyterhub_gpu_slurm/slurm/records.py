@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 
 # 12_[4-9%2], 12_[1,3-5], 12_[0-9:3]; squeue ends a long one with "..."
-_ARRAY = re.compile(r"\d+_\[([^%\]]*)(?:%\d+)?\]", re.ASCII)
+_ARRAY = re.compile(r"\d+_\[([^%\]]*)(?:%\d+)?\]?", re.ASCII)
 _TASKS = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?", re.ASCII)
 SLURM_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,127}", re.ASCII)
 """An account, a QOS, a reservation or a node feature that a job's script may hold."""

@@ -126,6 +126,7 @@ def test_a_list_of_partitions_is_no_partition() -> None:
         ("12_[1,3-5]", 4),
         ("12_[0-9:3]", 4),
         ("12_[1,3,...]", 2),
+        ("12_[1,3,12", 3),
     ],
 )
 def test_each_task_of_an_array_that_waits_is_a_job(label: str, tasks: int) -> None:
