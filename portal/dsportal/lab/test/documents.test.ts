@@ -4,18 +4,20 @@ import { test } from 'node:test';
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { IDocumentManager } from '@jupyterlab/docmanager';
 
-import { changedPaths, saveChanged } from '../src/common/documents';
+import { changedPaths, readOnlyPaths, savedAt, saveChanged } from '../src/common/documents';
 
 class Context {
   constructor(
     readonly path: string,
-    dirty: boolean
+    dirty: boolean,
+    writable = true
   ) {
     this.model = { dirty };
+    this.contentsModel = { writable, last_modified: '2026-01-02T03:04:05Z' };
   }
 
   readonly isReady = true;
-  readonly contentsModel = { writable: true };
+  readonly contentsModel: { writable: boolean; last_modified: string };
   readonly model: { dirty: boolean };
   saves = 0;
 
@@ -53,4 +55,16 @@ test('a document in two tabs is saved once', async () => {
 test('of one file that has changed twice, the path is told once', () => {
   const tabs = open(new Context('a.ipynb', true), new Context('a.ipynb', true));
   assert.deepEqual(changedPaths(...tabs), ['a.ipynb']);
+});
+
+test('a template that was run is not told to be saved', async () => {
+  const template = new Context('templates/mnist.ipynb', true, false);
+  const tabs = open(template);
+  assert.deepEqual(changedPaths(...tabs), ['templates/mnist.ipynb']);
+  assert.equal(savedAt(...tabs), null);
+  assert.deepEqual(await saveChanged(...tabs), []);
+  assert.equal(template.saves, 0);
+  const both = open(template, new Context('a.ipynb', true));
+  assert.deepEqual(readOnlyPaths(...both), ['templates/mnist.ipynb']);
+  assert.equal(savedAt(...both), Date.parse('2026-01-02T03:04:05Z') / 1000);
 });

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { ServerConnection } from '@jupyterlab/services';
+
 import { byJob, endedJobs, isWaiting, lookOf, open, type IJob } from '../src/jobs/job';
 import {
   logFile,
   logState,
   moment,
   nameOf,
+  notRead,
   placeOf,
   reasonOf,
   staleness,
@@ -161,4 +164,15 @@ test('running jobs come before waiting ones, and the last to end first', () => {
     ['5', '4']
   );
   assert.ok(isWaiting(all[0] as IJob));
+});
+
+test('whoever is logged out is not told that the session may have ended', () => {
+  const refused = (status: number, words: string) =>
+    new ServerConnection.ResponseError(new Response(null, { status }), words);
+  assert.match(notRead(refused(403, 'Forbidden'), texts), /^You are logged out .* still running/);
+  const cut = new ServerConnection.NetworkError(new TypeError());
+  for (const away of [refused(424, ''), refused(503, ''), cut]) {
+    assert.match(notRead(away, texts), /^Your session is not responding/);
+  }
+  assert.equal(notRead(refused(404, 'There is no log.'), texts), 'There is no log.');
 });

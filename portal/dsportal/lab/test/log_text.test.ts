@@ -89,3 +89,8 @@ test('the end of a log is its last whole lines', () => {
   assert.equal(lastLines('a'.repeat(50), 10), 'aaaaaaaaa…');
   assert.equal(lastLines('', 10), '');
 });
+
+test('the alphabets that tput sets are no part of the text', () => {
+  assert.equal(plain('\u001b[1mwarning\u001b(B\u001b[m: slow'), 'warning: slow');
+  assert.equal(plain('\u001b7a\u001b8\u001b=b\u001b%G'), 'ab');
+});

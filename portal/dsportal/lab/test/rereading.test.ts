@@ -28,3 +28,13 @@ test('where nobody answers, what is known must do', async () => {
   await new Promise(setImmediate);
   assert.ok(!known.isAwaited(101));
 });
+
+test('after the clock was set back, what is known is read again', async () => {
+  let asked = 0;
+  const known = new Rereading(async () => void (asked += 1), 5);
+  await known.read(7200);
+  assert.ok(known.isAwaited(3600));
+  await new Promise(setImmediate);
+  assert.ok(!known.isAwaited(3601));
+  assert.equal(asked, 2);
+});

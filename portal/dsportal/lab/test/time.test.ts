@@ -127,3 +127,11 @@ test('a throttle lets through once in a while', () => {
   throttle.forget();
   assert.equal(throttle.isDue(61), true);
 });
+
+test('a throttle lets through when the clock was set back', () => {
+  const throttle = new Throttle(60);
+  throttle.done(7200);
+  assert.equal(throttle.isDue(3600), true);
+  throttle.done(3600);
+  assert.equal(throttle.isDue(3659), false);
+});

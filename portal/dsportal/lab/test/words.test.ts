@@ -121,3 +121,9 @@ test('a copy says what was copied with it', () => {
   const several = copied({ path: 'a.ipynb', companions: ['b.py', 'c.py'] }, texts);
   assert.equal(several, 'a.ipynb is your own copy, and so are b.py, c.py, which it uses.');
 });
+
+test('who stops a session is told which changes nothing can save', () => {
+  assert.ok(words.stopQuestion([], texts).endsWith('changed documents are saved first.'));
+  const said = words.stopQuestion(['templates/a.ipynb', 'b.py'], texts);
+  assert.ok(said.endsWith('templates/a.ipynb, b.py.'));
+});

@@ -19,11 +19,18 @@ _SECONDS = 120.0
 _QUESTION = """\
 import json, site, sys
 from importlib.metadata import distributions
+versions = {}
+for one in distributions():
+    # Of what pip was replacing when it was interrupted there may be an empty folder, or one ~NAME.
+    is_left = getattr(getattr(one, "_path", None), "name", "").startswith("~")
+    name = (one.metadata or {}).get("Name")
+    if name and not is_left:
+        versions.setdefault(name, one.version)
 print(json.dumps({
     "is_own": sys.prefix not in ("/usr", "/usr/local"),
     "version": "%d.%d.%d" % sys.version_info[:3],
     "folders": site.getsitepackages(),
-    "versions": {one.metadata["Name"]: one.version for one in distributions()},
+    "versions": versions,
 }))
 """
 

@@ -287,6 +287,21 @@ def test_a_base_is_asked_what_it_has(tmp_path: Path) -> None:
     assert bases.find((), dict(os.environ)).folder == ""
 
 
+def test_what_an_interrupted_pip_has_left_of_a_base_holds_nothing(tmp_path: Path) -> None:
+    subprocess.check_call(["/usr/bin/python3", "-m", "venv", "--without-pip", tmp_path / "base"])
+    (packages,) = (tmp_path / "base").glob("lib/python3*/site-packages")
+    for folder, text in (
+        ("one-1.5.dist-info", "Name: one\nVersion: 1.5\n"),
+        ("~ne-1.4.dist-info", "Name: one\nVersion: 1.4\n"),
+        ("two-2.0.dist-info", ""),
+    ):
+        (packages / folder).mkdir()
+        if text:
+            (packages / folder / "METADATA").write_text(f"Metadata-Version: 2.1\n{text}")
+    found = bases._asked(str(tmp_path / "base/bin/python"), ("base/1",), {})
+    assert found.constraints == "one==1.5\n"
+
+
 def test_without_modules_there_is_nothing_to_build_on() -> None:
     with pytest.raises(OwnEnvironmentError):
         bases.find(("pytorch",), {"PATH": "/usr/bin"})

@@ -4,7 +4,7 @@ import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { IDocumentManager } from '@jupyterlab/docmanager';
 import type { DocumentRegistry } from '@jupyterlab/docregistry';
 
-/** Whether something would be lost. */
+/** Whether something would be lost that can be saved. */
 export function hasChanged(shell: JupyterFrontEnd.IShell, documents: IDocumentManager): boolean {
   return changed(shell, documents).length > 0;
 }
@@ -30,14 +30,23 @@ export async function saveChanged(
   return failed;
 }
 
-/** Return the paths of the documents that would be lost. */
+/** Return the paths of the documents that would be lost, also of those that cannot be saved. */
 export function changedPaths(shell: JupyterFrontEnd.IShell, documents: IDocumentManager): string[] {
-  return [...new Set(changed(shell, documents).map(context => context.path))];
+  return pathsOf(unsaved(shell, documents));
 }
 
-/** Return when an open document was last saved, in seconds since 1970; `null` if none is open. */
+/** Return the paths of the documents that would be lost as they cannot be saved, such as templates. */
+export function readOnlyPaths(
+  shell: JupyterFrontEnd.IShell,
+  documents: IDocumentManager
+): string[] {
+  return pathsOf(unsaved(shell, documents).filter(context => !isWritable(context)));
+}
+
+/** Return when an open document was last saved, in seconds since 1970; `null` if none can be. */
 export function savedAt(shell: JupyterFrontEnd.IShell, documents: IDocumentManager): number | null {
   const moments = opened(shell, documents)
+    .filter(isWritable)
     .map(context => Date.parse(context.contentsModel?.last_modified ?? '') / 1000)
     .filter(moment => !isNaN(moment));
   return moments.length > 0 ? Math.max(...moments) : null;
@@ -53,10 +62,22 @@ function changed(
   shell: JupyterFrontEnd.IShell,
   documents: IDocumentManager
 ): DocumentRegistry.Context[] {
-  // A read-only one cannot be saved.
-  return opened(shell, documents).filter(
-    context => context.isReady && context.model.dirty && context.contentsModel?.writable
-  );
+  return unsaved(shell, documents).filter(isWritable);
+}
+
+function unsaved(
+  shell: JupyterFrontEnd.IShell,
+  documents: IDocumentManager
+): DocumentRegistry.Context[] {
+  return opened(shell, documents).filter(context => context.isReady && context.model.dirty);
+}
+
+function isWritable(context: DocumentRegistry.Context): boolean {
+  return !!context.contentsModel?.writable;
+}
+
+function pathsOf(contexts: DocumentRegistry.Context[]): string[] {
+  return [...new Set(contexts.map(context => context.path))];
 }
 
 function opened(

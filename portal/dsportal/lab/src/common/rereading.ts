@@ -16,7 +16,9 @@ export class Rereading {
 
   /** Read it again if it is old; return whether an answer to that is awaited. */
   isAwaited(now: number): boolean {
-    if (!this._isAwaited && now - this._askedAt > this._oldMilliseconds) {
+    // After a clock was set back nobody knows how old it is.
+    const isOld = now < this._askedAt || now - this._askedAt > this._oldMilliseconds;
+    if (!this._isAwaited && isOld) {
       this._isAwaited = true;
       this.read(now)
         // The server cannot be reached: what is known must do.

@@ -157,14 +157,23 @@ export async function stopTool(settings: ServerConnection.ISettings, name: strin
   await ask(settings, `portal/tools/${encodeURIComponent(name)}`, { method: 'DELETE' });
 }
 
-/** What the hub answers in the place of a session that has ended. */
-const NOT_RUNNING = 424;
+/** What the hub answers in the place of a session that has ended, and the proxy until it knows. */
+const NOT_RUNNING = [424, 503];
 
-/** Whether nobody answered, or the hub in the session's place. */
+/** Whether nobody answered, or somebody in the session's place. */
 export function isAway(error: unknown): boolean {
   return (
     error instanceof ServerConnection.NetworkError ||
-    (error instanceof ServerConnection.ResponseError && error.response.status === NOT_RUNNING)
+    (error instanceof ServerConnection.ResponseError && NOT_RUNNING.includes(error.response.status))
+  );
+}
+
+/** Whether the session answers, but not this browser any more; a file's refusal has other words. */
+export function isLoggedOut(error: unknown): boolean {
+  return (
+    error instanceof ServerConnection.ResponseError &&
+    error.response.status === 403 &&
+    error.message === 'Forbidden'
   );
 }
 

@@ -75,7 +75,8 @@ export class Throttle {
 
   /** Say whether it is time. */
   isDue(now: number): boolean {
-    return now - this._last >= this._seconds;
+    // A clock that was set back makes it due, too.
+    return now < this._last || now - this._last >= this._seconds;
   }
 
   /** Take note that it happened. */

@@ -9,16 +9,7 @@ import { element } from '../common/elements';
 import { button } from './style';
 import { readLog, type IPiece } from './server';
 import { isLeftBehind, MOST_LETTERS, LogText, matchAt, matchPositions } from './log_text';
-import {
-  logFile,
-  logLabels,
-  logState,
-  logTitleOf,
-  matchText,
-  noMatch,
-  notResponding
-} from './words';
-import { isAway, wordsOf } from '../common/server';
+import { logFile, logLabels, logState, logTitleOf, matchText, noMatch, notRead } from './words';
 
 const READ_MILLISECONDS = 2_000;
 /** Letters in one part of the text, and how many parts are kept. */
@@ -115,7 +106,7 @@ export class JobLog extends Widget {
     } catch (error) {
       // The file may come yet, or the server be back. What was read before may be the other stream's.
       this._about.textContent = '';
-      this._say(isAway(error) ? notResponding(this._texts) : wordsOf(error));
+      this._say(notRead(error, this._texts));
       throw error;
     }
   }

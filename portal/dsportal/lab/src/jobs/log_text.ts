@@ -1,7 +1,9 @@
 // The text of a log that grows: complete lines, and the one that is being written.
 
-// What moves the cursor and sets colours (ECMA-48), and titles of windows.
-const CONTROLS = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\^_])/g;
+// What moves the cursor and sets colours (ECMA-48), titles of windows, and alphabets (ECMA-35), which
+// `tput sgr0` sets.
+const CONTROLS =
+  /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[ -/]+[0-~]|[0-Z\\^_])/g;
 
 /** How many letters of a log are kept. */
 export const MOST_LETTERS = 64 * 32_768;

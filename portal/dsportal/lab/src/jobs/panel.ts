@@ -34,7 +34,7 @@ import {
   logTitle,
   logTitleOf,
   notCancelled,
-  notResponding,
+  notRead,
   openLogLabel,
   showJobsLabel
 } from './words';
@@ -145,7 +145,7 @@ function makePanel(
       try {
         panel.present(taking(await readJobs(settings, anew)));
       } catch (error) {
-        panel.fail(notResponding(texts));
+        panel.fail(notRead(error, texts));
         throw error;
       }
     }

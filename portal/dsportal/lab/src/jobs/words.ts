@@ -2,6 +2,7 @@
 // 1970; no clock is read here.
 
 import { bytes } from '../common/bytes';
+import { isAway, isLoggedOut, wordsOf } from '../common/server';
 import { hour, span, type ITexts } from '../common/time';
 import { isWaiting, type IFree, type IJob } from './job';
 import type { IJobs, IPiece } from './server';
@@ -206,9 +207,16 @@ export function staleness(told: IJobs, texts: ITexts): string {
       );
 }
 
-/** Say that nobody answers. */
-export function notResponding(texts: ITexts): string {
-  return texts.__('Your session is not responding. It may have ended.');
+/** Say why nothing could be read. */
+export function notRead(error: unknown, texts: ITexts): string {
+  if (isLoggedOut(error)) {
+    return texts.__(
+      'You are logged out of the portal. Your session is still running: log in and open it in another tab.'
+    );
+  }
+  return isAway(error)
+    ? texts.__('Your session is not responding. It may have ended.')
+    : wordsOf(error);
 }
 
 /** Say which job's log a button opens. */

@@ -7,7 +7,7 @@ import { IStatusBar } from '@jupyterlab/statusbar';
 import { ITranslator } from '@jupyterlab/translation';
 import { Widget } from '@lumino/widgets';
 
-import { saveChanged } from '../common/documents';
+import { readOnlyPaths, saveChanged } from '../common/documents';
 import { statusButton } from '../common/elements';
 import { ask, wordsOf } from '../common/server';
 import { ISessionLife } from './life';
@@ -43,7 +43,7 @@ export const stop: JupyterFrontEndPlugin<void> = {
         const dialog = stopDialogLabels(texts);
         const answer = await showDialog({
           title: dialog.title,
-          body: stopQuestion(texts),
+          body: stopQuestion(readOnlyPaths(app.shell, documents), texts),
           buttons: [Dialog.cancelButton(), Dialog.warnButton({ label: dialog.stop })]
         });
         if (!answer.button.accept) {

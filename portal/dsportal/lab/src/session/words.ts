@@ -206,11 +206,14 @@ export function isOver(texts: ITexts): string {
   return texts.__('Session ended');
 }
 
-/** Ask before the session is stopped. */
-export function stopQuestion(texts: ITexts): string {
-  return texts.__(
+/** Ask before the session is stopped; `lost`: changed documents that cannot be saved. */
+export function stopQuestion(lost: string[], texts: ITexts): string {
+  const question = texts.__(
     'This frees its GPUs for others. Kernels and terminals stop; changed documents are saved first.'
   );
+  return lost.length > 0
+    ? `${question} ${texts.__('These are read-only, and their changes will be lost: %1.', lost.join(', '))}`
+    : question;
 }
 
 /** Say that the session goes on because documents could not be saved. */

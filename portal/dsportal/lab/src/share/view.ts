@@ -1,11 +1,11 @@
-// The dialog of sharing: with whom, and what is shared of this notebook so far.
+// The dialog of sharing: with whom, and what is shared so far, of this notebook and of others.
 
 import { Dialog } from '@jupyterlab/apputils';
 import type { ServerConnection } from '@jupyterlab/services';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { Widget } from '@lumino/widgets';
 
-import { namesIn, namesOf } from './audience';
+import { namesIn, namesOf, ownFirst } from './audience';
 import { readShares, shareNotebook, stopSharing, type IAudience, type IShare } from './server';
 import {
   anyone,
@@ -14,6 +14,7 @@ import {
   dialogLabels,
   groupLabel,
   linkCopied,
+  ofOther,
   shareLabels,
   stopLabel,
   stopped
@@ -60,7 +61,7 @@ export class ShareDialog extends Dialog<void> {
   }
 }
 
-/** Shares one notebook, and lists its shares. */
+/** Shares one notebook, and lists all shares. */
 export class ShareView extends Widget {
   constructor(
     private _settings: ServerConnection.ISettings,
@@ -152,7 +153,7 @@ export class ShareView extends Widget {
   private async _refresh(): Promise<void> {
     const told = await readShares(this._settings);
     this._offer(told.groups);
-    const shares = told.shares.filter(one => one.path === this._path);
+    const shares = ownFirst(told.shares, this._path);
     this._heading.hidden = shares.length === 0;
     this._list.replaceChildren(...shares.map(one => this._row(one)));
   }
@@ -161,7 +162,8 @@ export class ShareView extends Widget {
     const texts = this._texts;
     const row = element('li');
     const labels = shareLabels(texts);
-    const who = namesOf(one.audience, anyone(texts));
+    const names = namesOf(one.audience, anyone(texts));
+    const who = one.path === this._path ? names : ofOther(one.path, names, texts);
     const words = element('div', '', who);
     words.append(element('div', '', asOf(one.at, texts)));
     const copy = this._button(labels.copy, () => this._copy(one));

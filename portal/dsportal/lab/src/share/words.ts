@@ -50,6 +50,11 @@ export function anyone(texts: ITexts): string {
   return texts.__('Everybody who has the link');
 }
 
+/** Say with whom another notebook is shared. */
+export function ofOther(path: string, who: string, texts: ITexts): string {
+  return texts.__('%1 (%2)', who, path);
+}
+
 /** Say of which moment a share is; in seconds since 1970. */
 export function asOf(moment: number, texts: ITexts): string {
   return texts.__('as of %1', new Date(1000 * moment).toLocaleString());
