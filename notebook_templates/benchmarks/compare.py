@@ -64,10 +64,19 @@ def all_sides(paths: Sequence[str]) -> tuple[str, list[Side]]:
         names = " and ".join(sorted(benchmark for benchmark, _ in kinds))
         raise ComparisonError(f"these are measurements of {names}: compare like with like")
     ((_, quantity),) = kinds
-    every = [side for path, one in found.items() for side in sides(name_of(path), one)]
+    every = [side for path, name in names_of([*found]) for side in sides(name, found[path])]
     if len(every) < 2:
         raise ComparisonError(f"{paths[0]} alone has nothing to be compared with: name another run")
     return QUANTITIES[quantity], every
+
+
+def names_of(paths: Sequence[str]) -> list[tuple[str, str]]:
+    """Return each path with what its run is called: the path itself where folders share a name."""
+    names = [name_of(path) for path in paths]
+    return [
+        (path, path if names.count(name) > 1 else name)
+        for path, name in zip(paths, names, strict=True)
+    ]
 
 
 def name_of(path: str) -> str:
@@ -131,6 +140,8 @@ def main(s: argparse.Namespace) -> None:
         for row in all_
     ]
     result = Result(results, "compare", {"runs": s.runs}, len(rows))
+    # These runs may have been measured again since.
+    result.forget()
     for row in rows:
         result.part(row.pop("name"), lambda row=row: row)  # type: ignore[misc]
     result.finish([machine.host()], machine.versions(), {"unit": unit})

@@ -207,7 +207,7 @@ def main(s: argparse.Namespace) -> None:
     asked = trial.chosen("" if s.networks == "all" else s.networks, every, "networks") or [*every]
     pretrained = asked if s.imagenet else []
     parts = max(1, len(pretrained)) + len(names) * len(batches)
-    run = Result(Path(s.results), "inference", configuration, parts)
+    run = Result(Path(s.results), "inference", configuration, parts, machine.device())
     speeds = Speeds(s, batches)
     with NodeSampler(steps.nodes(), run.folder) as sampler:
         exact = over_imagenet(s, run, pretrained) if pretrained else over_digits(s, run)

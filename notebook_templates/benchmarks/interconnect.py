@@ -240,7 +240,7 @@ def main(s: argparse.Namespace) -> None:
     todo = parts(s, there, gpus)
     chosen = {name: value for name, value in vars(s).items() if name != "results"}
     chosen |= {"nodes_there": there.count, "gpus_per_node": gpus, **transport.recorded(os.environ)}
-    result = Result(results, "interconnect", chosen, len(todo))
+    result = Result(results, "interconnect", chosen, len(todo), machine.device())
     (results / "error.txt").unlink(missing_ok=True)
     print(f"parts: {len(todo)}; nodes: {there.count}; GPUs on each: {gpus}", flush=True)
     stop_in_order()

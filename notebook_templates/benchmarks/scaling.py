@@ -70,7 +70,8 @@ def main(s: argparse.Namespace) -> None:
         raise protocol.ProtocolError(reason)
     where = placements(there.count, there.tasks)
     kept = trial.configuration(s, there)
-    result = Result(Path(s.results), "scaling", kept, len(where) * s.runs)
+    many = len(where) * s.runs
+    result = Result(Path(s.results), "scaling", kept, many, machine.device())
     hosts, points = steps.hosts(there), []
     nas = NasSampler(nas_sampler.asked(s.nas_api), Path(s.results))
     with nas, NodeSampler(there, Path(s.results)) as sampler:

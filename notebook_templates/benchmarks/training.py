@@ -79,7 +79,8 @@ def main(s: argparse.Namespace) -> None:
             else:
                 wanted.append(one)
     kept = trial.configuration(s, there)
-    result = Result(Path(s.results), "training", kept, len(wanted) * s.runs)
+    many = len(wanted) * s.runs
+    result = Result(Path(s.results), "training", kept, many, machine.device())
     hosts, figures = steps.hosts(there), []
     nas = NasSampler(nas_sampler.asked(s.nas_api), Path(s.results))
     with nas, NodeSampler(there, Path(s.results)) as sampler:

@@ -13,6 +13,7 @@ import asyncio
 import html
 import os
 import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -261,12 +262,11 @@ class Queue:
 
     def state(self, number: int) -> JobStatus:
         """Return a job's state, as it was at most some seconds ago."""
-        is_new = number not in self._wanted
         self._wanted.add(number)
         known = self._states.get(number)
         if known is not None and known.is_over:
             return known
-        if is_new or time.monotonic() - self._asked_at > self._seconds:
+        if known is None or time.monotonic() - self._asked_at > self._seconds:
             self._ask()
         return self._states[number]
 
@@ -277,10 +277,12 @@ class Queue:
     def _ask(self) -> None:
         columns = ",".join(f"{name}:{width}" for name, width in _COLUMNS.items())
         self.questions += 1
+        # Others ask from other threads meanwhile, for jobs that this answer may not know yet.
+        wanted = tuple(self._wanted)
         # All of the user's: of a list of jobs, squeue gives an error when it knows none of them.
         printed = _slurm("squeue", "--me", "--states=all", "--noheader", f"--Format={columns}")
         listed = dict(read_states(printed))
-        for number in self._wanted:
+        for number in wanted:
             if not self._known_as_over(number):
                 self._states[number] = listed.get(number) or last_word(number)
         self._asked_at = time.monotonic()
@@ -293,10 +295,11 @@ class Queue:
 def read_states(printed: str) -> list[tuple[int, JobStatus]]:
     """Read squeue's columns of fixed widths; a value may hold blanks."""
     found = []
-    for line in printed.splitlines():
-        values, begin = [], 0
+    for line in printed.split("\n"):
+        # squeue counts a column's width in bytes, not in letters (Slurm, src/squeue/print.c).
+        told, values, begin = os.fsencode(line), [], 0
         for width in _COLUMNS.values():
-            values.append(line[begin : begin + width].strip())
+            values.append(os.fsdecode(told[begin : begin + width]).strip())
             begin += width
         word, reason, running, nodes, log, name, number = values
         if number.isdecimal():
@@ -329,7 +332,9 @@ def _slurm(program: str, *arguments: str, folder: Path | None = None) -> str:
         done = subprocess.run(
             [program, *arguments],
             capture_output=True,
-            text=True,
+            encoding=sys.getfilesystemencoding(),
+            # A path may be any bytes, and squeue cuts a long name between any two of them.
+            errors="surrogateescape",
             cwd=folder,
             timeout=SECONDS_PER_COMMAND,
             check=False,

@@ -84,19 +84,27 @@ def is_disk(name: str) -> bool:
     return not _NO_DISK.fullmatch(name)
 
 
-def nfs_bytes(mountstats: str) -> tuple[int, int]:
+def nfs_bytes(mountstats: str, mountinfo: str) -> tuple[int, int]:
     """Return the bytes that NFS servers sent and were sent, from /proc/self/mountstats.
 
     Of the eight numbers of a ``bytes:`` line the fifth and sixth are what went over the network
     (Linux, fs/nfs/super.c: serverreadbytes, serverwrittenbytes). Mounts of the same file system
-    share their counters: each is counted once.
+    share their counters: each is counted once. /proc/self/mountinfo tells which do, as the counters
+    grow from one mount's lines to the next one's.
     """
-    seen: set[tuple[str, ...]] = set()
-    for line in mountstats.splitlines():
+    # By newlines and spaces alone: names of mounts may have any other white space.
+    fields = [line.split(" ") for line in mountinfo.split("\n")]
+    systems = {field[4]: field[2] for field in fields if len(field) > 4}
+    found: dict[str, list[str]] = {}
+    place = ""
+    for line in mountstats.split("\n"):
+        if not line.startswith("\t"):
+            place = line.partition(" mounted on ")[2].partition(" ")[0]
         name, _, rest = line.strip().partition(":")
         if name == "bytes":
-            seen.add(tuple(rest.split()))
-    return sum(int(one[4]) for one in seen), sum(int(one[5]) for one in seen)
+            found.setdefault(systems.get(place, place), rest.split())
+    counted = found.values()
+    return sum(int(one[4]) for one in counted), sum(int(one[5]) for one in counted)
 
 
 def rates(before: Counters, now: Counters, seconds: float, cores: int) -> dict[str, object]:

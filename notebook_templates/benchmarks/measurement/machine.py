@@ -51,6 +51,12 @@ def gpus() -> list[dict[str, Any]]:
     ]
 
 
+def device() -> str:
+    """Name what computes here: the kinds of GPU that this process sees, else the processor."""
+    kinds = sorted({str(gpu["name"]) for gpu in gpus()})
+    return ", ".join(kinds) or _first_field(Path("/proc/cpuinfo"), "model name")
+
+
 def number(said: str) -> int | None:
     """Read a number of nvidia-smi's; ``None`` for "[N/A]", which it says of parts of GPUs (MIG)."""
     return int(said) if said.strip().isdecimal() else None

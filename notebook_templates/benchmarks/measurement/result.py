@@ -11,6 +11,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,13 +32,17 @@ class NewerResultError(ValueError):
 class Result:
     """A run's folder."""
 
-    def __init__(self, folder: Path, benchmark: str, configuration: Values, parts: int) -> None:
+    def __init__(
+        self, folder: Path, benchmark: str, configuration: Values, parts: int, device: str = ""
+    ) -> None:
         """Begin, or go on where a run with the same configuration stopped.
 
-        ``parts``: how many there are to measure, for those who watch.
-        Raises `ResultError` where the folder holds a run with another configuration.
+        ``parts``: how many there are to measure, for those who watch. ``device``: what computes,
+        where figures of several kinds must not be put together.
+        Raises `ResultError` where the folder holds a run with another configuration or device.
         """
         self.folder, self._benchmark, self._parts = folder, benchmark, parts
+        self._device = device
         self._configuration = json.loads(json.dumps(configuration))
         self._progress = folder / "progress.jsonl"
         folder.mkdir(parents=True, exist_ok=True)
@@ -56,6 +61,11 @@ class Result:
             self._add({"part": name, "values": values, "number": len(self._kept)})
             print(f"{len(self._kept)} of {self._parts}: {name}: {words(values)}", flush=True)
         return self._kept[name]
+
+    def forget(self) -> None:
+        """Leave out what is kept from before: all parts are had anew."""
+        self._kept = {}
+        self._begin()
 
     def finish(
         self,
@@ -91,11 +101,17 @@ class Result:
     def _read(self) -> dict[str, dict[str, Any]]:
         lines = read_lines(self._progress)
         if not lines:
-            self._add({"benchmark": self._benchmark, "configuration": self._configuration})
+            self._begin()
             return {}
         first = lines[0]
         if first.get("benchmark") != self._benchmark:
             raise ResultError(f"{self.folder} holds a run of {first.get('benchmark')!r}")
+        device = first.get("device") or self._device
+        if self._device and device != self._device:
+            raise ResultError(
+                f"{self.folder} holds a run on {device}, and this is {self._device}: "
+                "use another folder, or continue on the same hardware"
+            )
         before = first["configuration"]
         for name in sorted({*before, *self._configuration}):
             was, now = before.get(name), self._configuration.get(name)
@@ -107,9 +123,19 @@ class Result:
                     "use another folder, or the same settings to continue"
                 )
         # What was being written when the run was ended is measured again.
-        whole = "".join(json.dumps(line) + "\n" for line in lines)
-        self._progress.write_text(whole)
+        self._write("".join(json.dumps(line) + "\n" for line in lines))
         return {line["part"]: line["values"] for line in lines if "part" in line}
+
+    def _begin(self) -> None:
+        self._write("")
+        told = {"benchmark": self._benchmark, "configuration": self._configuration}
+        self._add({**told, **({"device": self._device} if self._device else {})})
+
+    def _write(self, text: str) -> None:
+        # On a full disk the file from before stays.
+        building = self.folder / f".progress.jsonl.{os.getpid()}"
+        building.write_text(text)
+        building.replace(self._progress)
 
     def _add(self, line: Values) -> None:
         with self._progress.open("a") as file:
@@ -120,12 +146,20 @@ class Result:
 
 
 def read_lines(file: Path) -> list[dict[str, Any]]:
-    """Read the lines that were written to their end."""
+    """Read the lines that were written to their end.
+
+    One that was cut short, as on a full disk, and what was added to it later are left out.
+    """
     try:
         lines = file.read_text().splitlines(keepends=True)
     except OSError:
         return []
-    return [json.loads(line) for line in lines if line.endswith("\n")]
+    found = []
+    for line in lines:
+        if line.endswith("\n"):
+            with suppress(ValueError):
+                found.append(json.loads(line))
+    return found
 
 
 def summaries(base: Path, benchmark: str) -> list[dict[str, Any]]:

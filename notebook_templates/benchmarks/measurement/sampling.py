@@ -136,7 +136,7 @@ def look(cores: set[int], disks: list[str], interfaces: list[str]) -> Counters:
     network = counters.network_bytes(_text("net/dev"), interfaces)
     remote = counters.rdma_bytes(INFINIBAND)
     disk = counters.disk_bytes(_text("diskstats"), disks)
-    nfs = counters.nfs_bytes(_text("self/mountstats"))
+    nfs = counters.nfs_bytes(_text("self/mountstats"), _text("self/mountinfo"))
     percents, memory = gpus_now()
     return Counters(
         cpu_busy_seconds=counters.busy_seconds(_text("stat"), cores, os.sysconf("SC_CLK_TCK")),
@@ -207,7 +207,7 @@ def main() -> None:
 
 def _text(name: str) -> str:
     try:
-        return (PROC / name).read_text()
+        return (PROC / name).read_text(errors="surrogateescape")
     except OSError:  # a container may not show all
         return ""
 

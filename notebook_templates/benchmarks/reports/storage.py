@@ -68,11 +68,16 @@ def _remarks(summary: Summary) -> list[str]:
     engines = sorted({engine for part in parts for engine in part["engines"]})
     if engines != ["libaio"]:
         remarks.append(f"Not libaio but {', '.join(engines)}: it did not work here.")
-    if all(part["direct"] for part in parts):
+    through = [part for part in parts if not part["direct"]]
+    if not through:
         remarks.append("Past the clients' caches (O_DIRECT).")
     else:
-        hits = max(part["expected_hit_rate"] for part in parts)
-        dropped = "dropped before each part" if parts[0]["caches_dropped"] else "not dropped"
+        hits = max(part["expected_hit_rate"] for part in through)
+        count, many = sum(part["caches_dropped"] for part in through), len(through)
+        # A node on which the user may not drop them takes part in some of them alone.
+        dropped = {many: "dropped before each part", 0: "not dropped"}.get(
+            count, f"dropped before {count} of {many} parts only"
+        )
         remarks.append(
             f"Through the clients' caches, which were {dropped}: up to {hits:.1%} of reads can be "
             "from memory, cache over data."

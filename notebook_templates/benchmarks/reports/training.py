@@ -29,13 +29,20 @@ def rows(summaries: Sequence[Row]) -> list[Row]:
                 "fs_cache": None,
                 **row,
                 "software": software(row, summary.get("versions", {})),
-                "data": summary["configuration"]["data"],
+                "data": _source(summary["configuration"]),
                 "nas_reads": nas_reads(summary.get("nas", ()), _runs(summary, row)),
                 "transport": tables.transport(summary) + _options(summary["configuration"]),
             }
             found[tuple(whole[name] for name in _KIND)] = whole
     order = {model: number for number, model in enumerate(SIZES)}
     return sorted(found.values(), key=lambda row: (order[row["model"]], row["processes"]))
+
+
+def _source(configuration: Row) -> str:
+    """Say where images come from: of several mounts a training is another one than of one."""
+    data, mounts = str(configuration["data"]), str(configuration.get("mounts", ""))
+    places = ", ".join(filter(None, mounts.split(",")))
+    return f"{data} on {places}" if places and data != "synthetic" else data
 
 
 def _options(configuration: Row) -> str:
@@ -113,8 +120,7 @@ def _named(row: Row) -> str:
 
 
 def _cells(row: Row) -> list[str]:
-    data = "" if row["data"] == "synthetic" else row["data"]
-    where = ", ".join(filter(None, (row["device"], data, tables.fs_cache(row["fs_cache"]))))
+    where = ", ".join(filter(None, (row["device"], _data(row), tables.fs_cache(row["fs_cache"]))))
     where += row["transport"]
     return [
         row["model"],
@@ -128,6 +134,10 @@ def _cells(row: Row) -> list[str]:
         tables.variation(row["step_variation"]),
         *tables.parts(row["shares"], PARTS_OF_A_STEP),
     ]
+
+
+def _data(row: Row) -> str:
+    return "" if row["data"] == "synthetic" else str(row["data"])
 
 
 def _gone() -> str:
@@ -288,8 +298,9 @@ def _papers_speeds(models: Sequence[str]) -> list[float]:
 def _kind(row: Row) -> str:
     many = "process" if row["processes"] == 1 else "processes"
     processes = f"{row['processes']} {many}"
-    where = ", ".join(filter(None, (row["device"], tables.fs_cache(row["fs_cache"]))))
-    return f"{_title(row)}, {row['precision']}, {processes}, {where}{row['transport']}"
+    batch = f"batch {row['batch']}"
+    where = ", ".join(filter(None, (row["device"], _data(row), tables.fs_cache(row["fs_cache"]))))
+    return f"{_title(row)}, {row['precision']}, {batch}, {processes}, {where}{row['transport']}"
 
 
 def _papers_points(axis: Any, models: Sequence[str]) -> None:

@@ -1,5 +1,6 @@
 """Jobs from a notebook: what Slurm says, read and said in words; how often it is asked."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -37,6 +38,24 @@ def test_columns_may_hold_blanks() -> None:
     states = dict(read_states(f"{WAITING}\n{RUNNING}\n"))
     assert states[7] == JobStatus("PENDING", "Resources", "0:00", "", "/h/a b.out", "my job")
     assert states[8].nodes == "node[001-002]"
+
+
+def test_columns_are_as_many_bytes_wide() -> None:
+    # squeue pads with blanks by the bytes, and cuts so, too.
+    columns = {"State": "RUNNING", "StdOut": "/h/jörg/Übung/9.out", "Name": "ü" * 200, "JobID": "9"}
+    padded = b"".join(
+        columns.get(name, "").encode()[:width].ljust(width) for name, width in jobs._COLUMNS.items()
+    )
+    ((number, state),) = read_states(os.fsdecode(padded))
+    assert (number, state.log) == (9, "/h/jörg/Übung/9.out")
+    assert state.name == "ü" * 128
+
+
+def test_what_is_no_text_is_read_all_the_same(tmp_path: Path) -> None:
+    squeue = tmp_path / "squeue"
+    squeue.write_bytes(b"#!/bin/sh\nprintf 'a\\303'\n")
+    squeue.chmod(0o755)
+    assert os.fsencode(jobs._slurm(str(squeue))) == b"a\xc3"
 
 
 def test_a_line_that_is_no_job_is_left_out() -> None:
@@ -103,6 +122,35 @@ def test_a_job_that_slurm_has_forgotten_is_gone_and_not_asked_for_again(
     before = len(asked)
     assert queue.state(99).is_over
     assert len(asked) == before
+
+
+def test_a_job_that_another_thread_submits_during_a_question_is_not_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    queue, answers = Queue(seconds=0), iter(["", WAITING, WAITING])
+
+    def slurm(program: str, *_: str) -> str:
+        if program == "sacct":
+            raise SlurmCommandError("no accounting here")
+        answer = next(answers)
+        if not answer:
+            # In the place of the other thread: a job that the answer on its way does not have.
+            assert queue.state(7).word == "PENDING"
+        return answer
+
+    monkeypatch.setattr(jobs, "_slurm", slurm)
+    assert queue.state(99).word == GONE
+    assert queue.state(7).word == "PENDING"
+
+
+def test_a_job_that_another_thread_asked_for_first_is_asked_for_again(
+    asked: list[tuple[str, ...]],
+) -> None:
+    queue = Queue(seconds=3600)
+    assert queue.state(7).word == "PENDING"
+    # As when the other thread's question is on its way, or has failed.
+    queue._wanted.add(8)
+    assert queue.state(8).word == "RUNNING"
 
 
 def test_what_accounting_says_is_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:

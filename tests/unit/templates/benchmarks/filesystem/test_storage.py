@@ -284,6 +284,17 @@ def test_the_report_states_the_expected_hit_rate_and_another_engine() -> None:
     assert "4.5% can come from the storage's own cache" in said
 
 
+def test_caches_that_were_not_dropped_before_each_part_are_not_said_to_be() -> None:
+    told = summary(runs(1), direct=False, expected_hit_rate=0.5)
+    one, two = ({**told["parts"][0], "caches_dropped": is_so} for is_so in (True, False))
+    for several, words in (
+        ([one, one], "were dropped before each part: up to 50.0%"),
+        ([one, two], "were dropped before 1 of 2 parts only: up to 50.0%"),
+        ([two, two], "were not dropped: up to 50.0%"),
+    ):
+        assert words in storage_report.markdown({**told, "parts": several})
+
+
 def test_the_figure_is_drawn() -> None:
     rates = [*runs(90, 110), *runs(200, clients=2), *runs(5000, load="random-read")]
     assert storage_report.figure(summary(rates)).startswith(b"\x89PNG")

@@ -45,6 +45,12 @@ device nas:/ifs mounted on /mnt/again with fstype nfs statvers=1.1
 device nas2:/ifs mounted on /mnt/isilon2 with fstype nfs statvers=1.1
 \tbytes:\t1 2 3 4 1000 100 7 8
 """
+MOUNTINFO = """\
+22 27 0:21 / /proc rw,relatime - proc proc rw
+70 27 0:45 / /mnt/isilon1 rw,relatime shared:9 - nfs nas:/ifs rw,vers=3
+71 27 0:45 / /mnt/again rw,relatime shared:9 - nfs nas:/ifs rw,vers=3
+72 27 0:46 / /mnt/isilon2 rw,relatime shared:9 - nfs nas2:/ifs rw,vers=3
+"""
 
 
 def test_cores_are_busy_when_they_neither_idle_nor_wait() -> None:
@@ -66,8 +72,17 @@ def test_a_disk_is_counted_once_without_its_partitions_and_maps() -> None:
 
 
 def test_mounts_of_one_file_system_are_counted_once() -> None:
-    assert nfs_bytes(MOUNTSTATS) == (6000, 700)
-    assert nfs_bytes("") == (0, 0)
+    assert nfs_bytes(MOUNTSTATS, MOUNTINFO) == (6000, 700)
+    assert nfs_bytes("", "") == (0, 0)
+
+
+def test_mounts_of_one_file_system_are_counted_once_while_they_are_read() -> None:
+    # The kernel adds the counters up for each mount's lines: they have grown at the second.
+    first, second = MOUNTSTATS.split("device nas:/ifs mounted on /mnt/again")
+    grown = second.replace("5000 600", "5512 601", 1)
+    later = f"{first}device nas:/ifs mounted on /mnt/again{grown}"
+    assert later != MOUNTSTATS
+    assert nfs_bytes(later, MOUNTINFO) == (6000, 700)
 
 
 def test_a_trace_of_known_speed_gives_that_speed() -> None:

@@ -1,6 +1,8 @@
 """What a measurement keeps, where it was made, and how it goes on after an interruption."""
 
+import errno
 import json
+import os
 import subprocess
 import sys
 from functools import partial
@@ -79,6 +81,55 @@ def test_a_run_from_before_an_upgrade_goes_on_where_a_new_option_is_empty(tmp_pa
     Result(tmp_path, "storage", {"files": 30, "nas_api": ""}, parts=1)
     with pytest.raises(ResultError, match=r"nas_api = None, not 'https://nas'"):
         Result(tmp_path, "storage", {"files": 30, "nas_api": "https://nas"}, parts=1)
+
+
+def test_a_run_goes_on_where_a_full_disk_cut_a_line_short(tmp_path: Path) -> None:
+    progress = tmp_path / "progress.jsonl"
+    progress.write_text('{"benchm')
+    for _ in range(2):
+        Result(tmp_path, "storage", {"files": 30}, parts=1).part("a", lambda: {"speed": 1.0})
+    assert [line.get("part") for line in result.read_lines(progress)] == [None, "a"]
+    # What is sampled is added to the line that was cut short.
+    samples = tmp_path / "nas.jsonl"
+    samples.write_text('{"time": 1}\n{"time": 2, "re{"time": 3}\n{"time": 4}\n')
+    assert result.read_lines(samples) == [{"time": 1}, {"time": 4}]
+
+
+def test_what_was_measured_stays_where_a_full_disk_takes_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Result(tmp_path, "storage", {"files": 30}, parts=2).part("a", lambda: {"speed": 1.0})
+    before = result.read_lines(tmp_path / "progress.jsonl")
+
+    def full(file: Path, text: str) -> int:
+        file.touch()
+        os.truncate(file, 0)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space left"):
+        Result(tmp_path, "storage", {"files": 30}, parts=2)
+    assert result.read_lines(tmp_path / "progress.jsonl") == before
+
+
+def test_a_run_does_not_go_on_where_something_else_computes(tmp_path: Path) -> None:
+    Result(tmp_path, "training", {"batch": 64}, 2, "Tesla V100").part("a", lambda: {"speed": 1.0})
+    Result(tmp_path, "training", {"batch": 64}, 2, "Tesla V100")
+    words = "a run on Tesla V100, and this is NVIDIA A100: use another folder"
+    with pytest.raises(ResultError, match=words):
+        Result(tmp_path, "training", {"batch": 64}, 2, "NVIDIA A100")
+
+
+def test_a_run_from_before_an_upgrade_does_not_say_what_computed(tmp_path: Path) -> None:
+    Result(tmp_path, "training", {"batch": 64}, parts=1)
+    Result(tmp_path, "training", {"batch": 64}, 1, "NVIDIA A100")
+
+
+def test_a_machine_names_its_gpus_or_its_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "gpus", lambda: [{"name": "Tesla V100"}] * 4)
+    assert machine.device() == "Tesla V100"
+    monkeypatch.setattr(machine, "gpus", list)
+    assert machine.device() == HOST["processor"]
 
 
 def test_runs_of_a_benchmark_are_found_with_the_oldest_first(tmp_path: Path) -> None:

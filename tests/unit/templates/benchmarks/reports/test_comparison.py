@@ -112,6 +112,18 @@ def test_runs_of_different_kinds_are_refused(tmp_path: Path) -> None:
         compare.compare(both[:1])
 
 
+def test_runs_whose_folders_have_the_same_name_are_all_compared(tmp_path: Path) -> None:
+    paths = [
+        written(tmp_path / name / "training-1x4", training(speed, speed))
+        for name, speed in (("one", 1.0), ("two", 2.0), ("three", 3.0))
+    ]
+    _, found, _ = compare.compare(paths)
+    assert {pair: row.ratio for pair, (row,) in found.items()} == {
+        (paths[0], paths[1]): 2.0,
+        (paths[0], paths[2]): 3.0,
+    }
+
+
 def test_an_image_is_compared_with_none_in_words_and_in_a_figure(tmp_path: Path) -> None:
     bare = written(tmp_path / "bare", training(1000, 1010, 990))
     image = written(tmp_path / "image", training(995, 985, 1005))
@@ -144,6 +156,16 @@ def test_the_program_leaves_a_summary(tmp_path: Path) -> None:
     assert wrong.returncode == 1
     assert "nothing to be compared with" in wrong.stderr
     assert "Traceback" not in wrong.stderr
+
+
+def test_what_was_measured_again_is_compared_again(tmp_path: Path) -> None:
+    runs = [written(tmp_path / "a", training(10, 11)), written(tmp_path / "b", training(20, 22))]
+    argv = [sys.executable, "-B", str(PROGRAM), *runs, "--results", str(tmp_path / "out")]
+    for speeds, ratio in (((20, 22), 2.0), ((100, 110), 10.0)):
+        (tmp_path / "b" / "summary.json").write_text(json.dumps(training(*speeds)))
+        subprocess.run(argv, capture_output=True, check=True, timeout=60)
+        (part,) = json.loads((tmp_path / "out" / "summary.json").read_text())["parts"]
+        assert part["ratio"] == pytest.approx(ratio)
 
 
 def test_the_papers_differences_stand_below_ones_own() -> None:

@@ -121,6 +121,23 @@ def test_a_compiled_training_does_not_take_the_place_of_the_plain_one() -> None:
     assert ", compiled, in mine.sif" in text
 
 
+def test_a_training_from_several_mounts_does_not_take_the_place_of_one_mounts() -> None:
+    one, both = summary(training("fp32", 1000.0)), summary(training("fp32", 1900.0))
+    one["configuration"] = {"data": "imagenet", "mounts": "/mnt/isilon1"}
+    both["configuration"] = {"data": "imagenet", "mounts": "/mnt/isilon1,/mnt/isilon2"}
+    text = training_report.markdown([one, both])
+    assert "| V100, imagenet on /mnt/isilon1 | 4 | 64 | 1,000 |" in text
+    assert "| V100, imagenet on /mnt/isilon1, /mnt/isilon2 | 4 | 64 | 1,900 |" in text
+
+
+def test_trainings_from_files_and_of_other_batches_have_bars_of_their_own() -> None:
+    from_files = summary(training("fp32", 600.0))
+    from_files["configuration"] = {"data": "/mnt/isilon/imagenet"}
+    made_up = summary(training("fp32", 1000.0), training("fp32", 1100.0, batch=128))
+    bars = {training_report._kind(row) for row in training_report.rows([made_up, from_files])}
+    assert len(bars) == 3
+
+
 def test_what_the_papers_read_is_said_of_trainings_from_files() -> None:
     run = summary(training("bf16", 1000.0))
     assert "The papers read" not in training_report.markdown([run])
