@@ -116,6 +116,7 @@ class Crowd:
     def _look_at_session(
         self, user: Visitor, visit: PlannedVisit, lab: OpenJupyterLab | None
     ) -> None:
+        since = self.findings.now()
         while not self._sleeps_until(min(visit.end, self.findings.now() + LOOK_SECONDS)):
             begun = self.findings.now()
             if begun >= visit.end:
@@ -127,8 +128,12 @@ class Crowd:
                     lab.look()
                 self.findings.count("looks at sessions")
             except _FAILURES as error:
-                if not self.findings.excuses(begun):
-                    self.findings.add("no answer", f"the session of {user.name}: {error!r}")
+                if self.findings.excuses(begun):
+                    continue
+                if self.findings.may_be_lost(since):
+                    self.findings.count("sessions lost with slurmctld")
+                    return
+                self.findings.add("no answer", f"the session of {user.name}: {error!r}")
 
     def _has_left(self, user: Visitor) -> bool:
         """Stop what is there; say whether neither the hub nor Slurm has anything any more.

@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+NOT_YET_WRITTEN_SECONDS = 10.0
+"""A session that is younger may be lost if slurmctld crashes: docs/explanation/survival.md."""
+
 
 @dataclass(frozen=True)
 class BrokenInvariant:
@@ -99,5 +102,18 @@ class Findings:
             return any(
                 one.begin <= end
                 and (one.recovered is None or begin <= one.recovered + self.grace_seconds)
+                for one in self.disturbances
+            )
+
+    def may_be_lost(self, since: float) -> bool:
+        """Say whether slurmctld may not have written down a session before it was killed.
+
+        ``since``: when its user found it ready, which may be while the fault is prepared.
+        """
+        with self._lock:
+            return any(
+                one.name == "slurmctld killed"
+                and one.begin - since < NOT_YET_WRITTEN_SECONDS
+                and since <= (self.now() if one.repaired is None else one.repaired)
                 for one in self.disturbances
             )

@@ -19,8 +19,6 @@ LOOK_SECONDS = 5.0
 ORPHAN_SECONDS = 330.0
 """A job that nobody wants may live so long: until the reconciler, which looks every five minutes,
 has ended it."""
-NOT_YET_WRITTEN_SECONDS = 10.0
-"""A session that is younger may be lost if slurmctld crashes: docs/explanation/survival.md."""
 PAGES = ("/hub/home", "/hub/spawn", "/services/cluster/")
 SLOWEST_SECONDS = 2.0
 MOST_QUESTIONS_A_MINUTE = 300.0
@@ -89,13 +87,13 @@ class InvariantWatcher:
         jobs = slurm.queue(self.portal)
         stays = self.stays.unchanged(before)
         sessions = [job for job in jobs if job.name.startswith(f"{self.portal.mark}-")]
-        excused = self._too_young()
+        offset = self.findings.now() - time.monotonic()
         self._rows.look(
             "session lost",
             (
                 f"{user} job {stays[user].job_id}"
                 for user in invariants.lost(stays, jobs)
-                if stays[user].job_id not in excused
+                if not self.findings.may_be_lost(stays[user].since + offset)
             ),
         )
         self._rows.look("session doubled", invariants.doubled(sessions))
@@ -108,19 +106,6 @@ class InvariantWatcher:
             if now - since > ORPHAN_SECONDS and not self.findings.excuses(self.findings.now())
         }
         self._rows.look("orphan job", old)
-
-    def _too_young(self) -> set[str]:
-        """Return the jobs that slurmctld may not have written when it was killed."""
-        crashes = [
-            one.begin for one in self.findings.disturbances if one.name == "slurmctld killed"
-        ]
-        offset = self.findings.now() - time.monotonic()
-        return {
-            stay.job_id
-            for stay in self.stays.now().values()
-            for crash in crashes
-            if 0 <= crash - (stay.since + offset) < NOT_YET_WRITTEN_SECONDS
-        }
 
     def watch_hub(self) -> None:
         """Ask the hub which sessions it knows, and the kernel what its processes take."""

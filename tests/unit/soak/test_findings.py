@@ -1,5 +1,7 @@
 """When a fault excuses what goes wrong."""
 
+import pytest
+
 from benchmarks.portal.soak.findings import Disturbance, Findings
 
 
@@ -26,3 +28,16 @@ def test_the_most_that_stood_side_by_side_is_kept() -> None:
     findings.opened("TensorBoards")
     findings.opened("JupyterLabs")
     assert findings.most_at_once == {"TensorBoards": 3, "JupyterLabs": 1}
+
+
+@pytest.mark.parametrize(
+    ("since", "may_be"), [(89, False), (91, True), (100, True), (101.5, True), (103, False)]
+)
+def test_a_session_that_was_ready_just_before_slurmctld_was_killed_may_be_lost(
+    since: float, may_be: bool
+) -> None:
+    # The fault is noted, and a moment later the process is found and killed.
+    killed = Disturbance("slurmctld killed", begin=100, seconds=5, which=0, repaired=102)
+    assert Findings(disturbances=[killed]).may_be_lost(since) is may_be
+    frozen = Disturbance("slurmctld frozen", begin=100, seconds=5, which=0, repaired=102)
+    assert not Findings(disturbances=[frozen]).may_be_lost(since)
