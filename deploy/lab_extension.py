@@ -36,7 +36,7 @@ def test() -> None:
     """Run the tests of what needs no browser."""
     with workplace() as folder:
         argv: list[str | Path] = [folder / "node_modules/esbuild/bin/esbuild"]
-        argv += sorted((folder / "test").glob("*.test.ts"))
+        argv += sorted((folder / "test").rglob("*.test.ts"))
         argv += ["--bundle", "--platform=node", "--format=cjs", "--out-extension:.js=.cjs"]
         bootstrap.call_in(folder, [*argv, "--log-level=warning", f"--outdir={folder}/built"])
         bootstrap.call_in(folder, [NODE, "--test", folder / "built"])

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import type { IJob } from '../src/jobs/job';
-import { JobWatch, ranSeconds } from '../src/jobs/watch';
+import type { IJob } from '../../src/jobs/job';
+import { JobWatch, ranSeconds } from '../../src/jobs/watch';
 
 function job(id: string, state: string, more: Partial<IJob> = {}): IJob {
   const is_over = !['PENDING', 'RUNNING'].includes(state);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 
 import { ServerConnection } from '@jupyterlab/services';
 
-import { byJob, endedJobs, isWaiting, lookOf, open, type IJob } from '../src/jobs/job';
+import { byJob, endedJobs, isWaiting, lookOf, open, type IJob } from '../../src/jobs/job';
 import {
   logFile,
   logState,
@@ -15,8 +15,8 @@ import {
   staleness,
   stateOf,
   timeOf
-} from '../src/jobs/words';
-import type { IPiece } from '../src/jobs/server';
+} from '../../src/jobs/words';
+import type { IPiece } from '../../src/jobs/server';
 
 const texts = {
   __: (text: string, ...values: unknown[]) => text.replace(/%(\d)/g, (_, n) => `${values[n - 1]}`),

@@ -9,7 +9,7 @@ import {
   matchAt,
   matchPositions,
   plain
-} from '../src/jobs/log_text';
+} from '../../src/jobs/log_text';
 
 function whole(...pieces: string[]): string {
   const log = new LogText();
