@@ -1,6 +1,5 @@
 """Kernels as a session starts them."""
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -28,8 +27,7 @@ def start_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
             argv = with_configuration([*before, *IPYKERNEL], str(install(folder)))
             manager._kernel_spec = KernelSpec(argv=argv, display_name="a test", language="python")
             at_the_end.callback(manager.cleanup_resources)
-            # What IPython writes for its user; without a home it is a folder of its own in /tmp.
-            manager.start_kernel(env=os.environ | {"IPYTHONDIR": str(folder / "ipython")})
+            manager.start_kernel()
             at_the_end.callback(manager.shutdown_kernel, now=True)
             client = manager.client()
             client.start_channels()

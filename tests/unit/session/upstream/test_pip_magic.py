@@ -26,6 +26,8 @@ shell.run_line_magic("pip", sys.argv[2])
 def said(folder: Path, line: str, **variables: str) -> str:
     file = install(folder)
     environment = {**os.environ, "PORTAL_ENVIRONMENTS": "/home/ann/environments", **variables}
+    # In the place of its user's, which it takes for read-only, IPython makes a folder of its own.
+    environment["TMPDIR"] = str(folder)
     argv = [sys.executable, "-c", READ, str(file), line]
     done = subprocess.run(
         argv, env=environment, capture_output=True, text=True, check=True, timeout=120
