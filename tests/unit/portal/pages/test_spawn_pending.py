@@ -8,7 +8,7 @@ import pytest
 
 from dsportal.look import WEB
 
-SCRIPT = (WEB / "spawn_pending.js").read_text(encoding="utf-8")
+SCRIPT = (WEB / "scripts/spawn_pending.js").read_text(encoding="utf-8")
 # A page whose parts take everything; the test is the hub, which says what happens when.
 PAGE = """
 const parts = {}, sources = [], refusals = [];
