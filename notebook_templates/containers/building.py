@@ -62,7 +62,7 @@ def build(definition: str, image: str, *, base: str, replace: bool = False) -> P
         raise BuildError(f"{source} does not exist")
     if not first.exists():
         raise BuildError(f"{first} does not exist: base names the image to start from")
-    if not has_numbers(SUBUID.read_text(), pwd.getpwuid(os.getuid())):
+    if not SUBUID.exists() or not has_numbers(SUBUID.read_text(), pwd.getpwuid(os.getuid())):
         raise BuildError(f"{SUBUID} on this node has no user IDs for you; ask the administrators")
     if final.exists() and not replace:
         raise BuildError(f"{final} already exists; set replace = True, or choose another name")

@@ -319,10 +319,14 @@ class GpuSlurmSpawner(SpawnerTraits):
         """Tell the spawn page how the job is, whenever that changes."""
         return self.session_start.progress(
             # What is free is not the reservation's.
-            lambda: 0 if self.user_options.get("reservation") else self.held_gpus or 0,
+            lambda: 0 if self._has_reservation() else self.held_gpus or 0,
             self.user_options.get("gpu_type"),
             self.user_options.get("constraint") or None,
         )
+
+    def _has_reservation(self) -> bool:
+        site = self._allowance(self.session.groups)
+        return bool(self.user_options.get("reservation") or site.reservation)
 
     async def create_certs(self) -> dict[str, str]:
         """Make no files: JupyterHub's would be one for all servers of a user, and stay."""

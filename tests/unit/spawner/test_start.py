@@ -398,6 +398,25 @@ def test_a_page_that_opens_before_the_sessions_size_is_decided_is_told_of_fewer_
     assert second["fewer_free"] == 4
 
 
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"group_limits": {"ml": {"reservation": "course"}}},
+        {"default_limits": {"reservation": "course"}},
+        {"req_reservation": "course"},
+    ],
+    ids=lambda setting: next(iter(setting)),
+)
+def test_a_site_whose_reservation_a_session_waits_for_offers_no_fewer_gpus_of_others(
+    spawner: Any, setting: dict[str, Any]
+) -> None:
+    for name, value in setting.items():
+        setattr(spawner, name, value)
+    spawner.record.note(gpus=8, groups=("ml",))
+    spawner.job.last = WAITS
+    assert "fewer_free" not in asyncio.run(anext(spawner.progress()))
+
+
 def test_the_page_hears_of_the_job(spawner: Any) -> None:
     spawner.job.last = WAITS
     event = asyncio.run(anext(spawner.progress()))

@@ -53,3 +53,9 @@ def test_who_has_no_numbers_is_told_before_the_build(folder: Path) -> None:
     building.SUBUID.write_text("other:2147483648:65536\n")
     with pytest.raises(building.BuildError, match="no user IDs for you"):
         build(folder)
+
+
+def test_a_node_without_the_file_has_no_numbers_either(folder: Path) -> None:
+    building.SUBUID.unlink()
+    with pytest.raises(building.BuildError, match="no user IDs for you"):
+        build(folder)
