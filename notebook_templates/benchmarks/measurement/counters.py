@@ -112,7 +112,8 @@ def rates(before: Counters, now: Counters, seconds: float, cores: int) -> dict[s
 
     def speed(name: str) -> float:
         grown: int = getattr(now, name) - getattr(before, name)
-        return round(grown / seconds / 1e6, 3)
+        # What was unmounted or unplugged meanwhile took its counter away.
+        return round(max(0, grown) / seconds / 1e6, 3)
 
     busy = (now.cpu_busy_seconds - before.cpu_busy_seconds) / seconds / cores
     return {

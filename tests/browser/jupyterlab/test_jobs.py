@@ -183,6 +183,13 @@ def test_jobs_are_watched_and_cancelled_by_keyboard(
     assert portal.job(jobs["training"])["JobState"] == "CANCELLED"
     assert portal.job(jobs["theirs"])["JobState"] == "RUNNING"
 
+    # The log of a job that was put back into the queue goes on where it is looked at again.
+    portal.slurm("scontrol", "requeue", jobs["training"], user=USER)
+    page.get_by_role("tab", name="Launcher").click()
+    page.get_by_role("tab", name="Log of training").click()
+    expect(log).to_be_visible()
+    expect(page.get_by_text("the job has ended")).to_have_count(0)
+
 
 FAILING = """
 until [ -e go ]; do sleep 0.1; done

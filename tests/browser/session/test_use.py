@@ -78,3 +78,11 @@ def test_without_an_nvidia_driver_the_panel_says_so(
     expect(panel(page)).to_contain_text("no NVIDIA driver")
     expect(group(page, "GPU")).to_have_count(0)
     expect(group(page, "This session")).to_contain_text("of 8 cores")
+
+    # Old figures are not shown as if they were of now.
+    page.route("**/portal/use?*", lambda route: route.abort())
+    expect(panel(page)).to_contain_text("is not answering", timeout=60_000)
+    expect(page.get_by_role("button", name="My GPUs", exact=True)).to_be_visible()
+    page.unroute("**/portal/use?*")
+    expect(panel(page)).to_contain_text("no NVIDIA driver", timeout=90_000)
+    expect(item).to_be_visible()

@@ -50,9 +50,8 @@ export class JobLog extends Widget {
   }
 
   protected override onAfterShow(): void {
-    if (!this._isComplete) {
-      void this._poll.refresh();
-    }
+    // A job that had ended may have been put back into the queue.
+    void this._poll.refresh();
     this._keepAtEnd();
   }
 
@@ -129,15 +128,15 @@ export class JobLog extends Widget {
         this._find(0, true);
       }
     }
-    this._isComplete = piece.is_over === true && piece.next >= piece.size;
-    this._present(piece);
-    if (this._isComplete) {
+    const isComplete = piece.is_over === true && piece.next >= piece.size;
+    this._present(piece, isComplete);
+    if (isComplete) {
       void this._poll.stop();
     }
   }
 
-  private _present(piece: IPiece): void {
-    const state = logState(piece, this._isComplete, this._texts);
+  private _present(piece: IPiece, isComplete: boolean): void {
+    const state = logState(piece, isComplete, this._texts);
     const about = logFile(piece, this._earlier, this._texts);
     this._about.textContent = state ? `${about} · ` : about;
     this._say(state);
@@ -249,7 +248,6 @@ export class JobLog extends Widget {
   private _file = '';
   private _offset = 0;
   private _earlier = false;
-  private _isComplete = false;
   private _isFollowing = true;
   private _hit = 0;
   private _text = element('div', 'portal-Log-text');

@@ -15,6 +15,7 @@ import {
   hint,
   missing,
   number,
+  outdated,
   percent,
   rate,
   rowLabel,
@@ -48,6 +49,12 @@ export class UsePanel extends Widget {
     groups.forEach((group, at) => this._shown[at]?.present(group, use.samples.at));
     this._fill(groups);
     this._details.hidden = false;
+  }
+
+  /** Say that what is shown is old. */
+  presentOutdated(): void {
+    this._note.textContent = outdated(this._texts);
+    this._note.hidden = false;
   }
 
   protected override onAfterShow(): void {

@@ -124,7 +124,15 @@ class Watch {
 
   private async _read(): Promise<void> {
     const since = this._hour.last;
-    this._hour.take(await readUse(this._settings, since), since);
+    try {
+      this._hour.take(await readUse(this._settings, since), since);
+    } catch (error) {
+      if (this._hour.use !== null) {
+        this._item.presentOutdated();
+        this._panel.presentOutdated();
+      }
+      throw error;
+    }
     const known = this._hour.use;
     if (known !== null && known.samples.at.length > 0) {
       this._item.present(known);
@@ -155,5 +163,11 @@ class Item extends Widget {
     const hint = shortHint(known.gpus.each, this._texts);
     this.node.textContent = hint ?? glance(known, this._texts);
     this.toggleClass('dsp-mod-hint', hint !== null);
+  }
+
+  /** Show no figure: the last one is old. */
+  presentOutdated(): void {
+    this.node.textContent = usageCommandLabels(this._texts).label;
+    this.removeClass('dsp-mod-hint');
   }
 }

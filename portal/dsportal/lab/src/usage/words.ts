@@ -167,6 +167,11 @@ export function missing(use: ISessionUse, texts: ITexts): string | null {
   }
 }
 
+/** Say that the figures are not of now. */
+export function outdated(texts: ITexts): string {
+  return texts.__('The session is not answering. These figures are from before.');
+}
+
 /** Say in a few words what the status bar shows. */
 export function glance(use: ISessionUse, texts: ITexts): string {
   const percents = use.samples.gpus.map(gpu => gpu.percent.at(-1) ?? null);

@@ -100,6 +100,13 @@ def test_a_trace_of_known_speed_gives_that_speed() -> None:
     }
 
 
+def test_a_file_system_that_is_unmounted_meanwhile_was_not_read_backwards() -> None:
+    before = Counters(0.0, 0.0, 0, 0, 5_000_000, 3_000_000)
+    now = Counters(0.0, 0.0, 0, 0, 1_000_000, 0)
+    found = rates(before, now, 1.0, 2)
+    assert (found["read_mb_per_second"], found["written_mb_per_second"]) == (0, 0)
+
+
 def test_what_passes_by_linux_own_network_is_counted_in_four_bytes(tmp_path: Path) -> None:
     for card, received, sent in (("mlx5_0", 1000, 10), ("mlx5_1", 500, 5)):
         folder = tmp_path / card / "ports/1/counters"
