@@ -13,6 +13,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,11 @@ def figure(unit: str, comparisons: Mapping[tuple[str, str], Sequence[Row]]) -> b
     return drawn.getvalue()
 
 
+def _in_json(ratio: float) -> float | None:
+    # JSON has no infinity.
+    return ratio if isfinite(ratio) else None
+
+
 def main(s: argparse.Namespace) -> None:
     """Compare, say it, and write it down."""
     unit, comparisons, measured = compare(s.runs)
@@ -131,9 +137,9 @@ def main(s: argparse.Namespace) -> None:
         {
             "name": f"{row.what}: {other} over {first}",
             **asdict(row),
-            "ratio": row.ratio,
+            "ratio": _in_json(row.ratio),
             "gain": row.gain,
-            "spread": row.spread,
+            "spread": row.spread and [_in_json(ratio) for ratio in row.spread],
             "verdict": row.verdict,
         }
         for (first, other), all_ in comparisons.items()

@@ -13,6 +13,7 @@ import ipaddress
 import itertools
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -232,6 +233,8 @@ def listening(server: "subprocess.Popen[str]") -> tuple[str, list[str]]:
     """Return the address and the ports of a server, as soon as it listens. Raises `StepError`."""
     assert server.stdout
     assert server.stderr
+    if not select.select([server.stdout], [], [], _SECONDS)[0]:
+        raise StepError(f"the server did not listen within {_SECONDS} s")
     address, *ports = server.stdout.readline().split() or [""]
     if not ports:
         raise StepError(f"the server ended: {server.stderr.read()[-2000:].strip()}")

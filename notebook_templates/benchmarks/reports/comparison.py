@@ -8,7 +8,7 @@ times with n runs each (every order of 2n values is as likely): once in 10 with 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import comb
+from math import comb, inf
 from statistics import fmean
 from typing import Any
 
@@ -75,7 +75,7 @@ class Row:
     @property
     def ratio(self) -> float:
         """How many times as fast the other side is, by the means."""
-        return fmean(self.other) / fmean(self.first)
+        return _over(fmean(self.other), fmean(self.first))
 
     @property
     def gain(self) -> str:
@@ -84,6 +84,8 @@ class Row:
         >>> Row("a", (100.0,), (126.0,)).gain, Row("a", (100.0,), (370.0,)).gain
         ('+26 %', '3.7 times')
         """
+        if self.ratio == inf:
+            return "from 0"
         if self.ratio >= _TIMES:
             return f"{self.ratio:.1f} times"
         return f"{100 * (self.ratio - 1):+.3g} %"
@@ -93,7 +95,10 @@ class Row:
         """The lowest and highest ratio of two runs; ``None`` where a side has one run only."""
         if len(self.first) < 2 or len(self.other) < 2:
             return None
-        return min(self.other) / max(self.first), max(self.other) / min(self.first)
+        return (
+            _over(min(self.other), max(self.first)),
+            _over(max(self.other), min(self.first)),
+        )
 
     @property
     def verdict(self) -> str:
@@ -114,6 +119,13 @@ class Row:
     def differs(self) -> bool:
         """Whether the ranges of the runs do not touch."""
         return self.spread is not None and not self.spread[0] <= 1 <= self.spread[1]
+
+
+def _over(other: float, first: float) -> float:
+    """Divide two rates, of which the first is 0 where storage hung."""
+    if first:
+        return other / first
+    return inf if other else 1.0
 
 
 def shortened(text: str, most: int = 34) -> str:

@@ -17,6 +17,7 @@ from links.server import address_in, free_port
 from measurement import steps
 from measurement.choices import SettingError
 from measurement.site_program import SiteProgramError
+from measurement.steps import StepError
 from network import Link, links, nodes_of, pairs, rates_of
 from reports import drawing
 from reports import network as network_report
@@ -308,3 +309,14 @@ def test_the_figure_has_the_nas_apart_and_alone(monkeypatch: pytest.MonkeyPatch)
     assert senders == [["a", "b"], ["a"]]
     # What separates the NAS.
     assert [len(axis.lines) for axis in drawn] == [1, 0]
+
+
+def test_a_server_that_never_listens_is_not_waited_for_without_an_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(network, "_SECONDS", 0.1)
+    with (
+        steps.started(["/usr/bin/sleep", "60"]) as server,
+        pytest.raises(StepError, match="did not listen within"),
+    ):
+        network.listening(server)

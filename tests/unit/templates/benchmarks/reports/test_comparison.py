@@ -158,6 +158,18 @@ def test_the_program_leaves_a_summary(tmp_path: Path) -> None:
     assert "Traceback" not in wrong.stderr
 
 
+def test_storage_that_hung_on_one_side_is_compared(tmp_path: Path) -> None:
+    hung = written(tmp_path / "hung", storage(nas=[0.0, 0.0]))
+    other = written(tmp_path / "other", storage(nas=[10.0, 11.0]))
+    for first, then, gain in ((hung, other, "from 0"), (other, hung, "-100 %"), (hung, hung, "+0")):
+        results = tmp_path / gain
+        argv = [sys.executable, "-B", str(PROGRAM), first, then, "--results", str(results)]
+        subprocess.run(argv, capture_output=True, check=True, timeout=60)
+        text = (results / "summary.json").read_text()
+        assert json.loads(text)["parts"][0]["gain"].startswith(gain)
+        assert "Infinity" not in text
+
+
 def test_what_was_measured_again_is_compared_again(tmp_path: Path) -> None:
     runs = [written(tmp_path / "a", training(10, 11)), written(tmp_path / "b", training(20, 22))]
     argv = [sys.executable, "-B", str(PROGRAM), *runs, "--results", str(tmp_path / "out")]
