@@ -102,8 +102,10 @@ def text_request(body: object) -> TextRequest:
     given = _checked(body, ("prompt", "max_tokens"))
     prompt = given.get("prompt")
     prompts = [prompt] if isinstance(prompt, str) else prompt
-    if not isinstance(prompts, list) or not all(isinstance(one, str) and one for one in prompts):
-        raise RequestError("prompt must be a non-empty string or a list of them")
+    if not isinstance(prompts, list) or not all(_is_text(one) and one for one in prompts):
+        raise RequestError(
+            "prompt must be a non-empty string or a list of them, without half a UTF-16 character"
+        )
     if not 1 <= len(prompts) <= MOST_PROMPTS:
         raise RequestError(f"prompt has {len(prompts)} strings; it may have 1 to {MOST_PROMPTS}")
     sampling = _sampling(given, "max_tokens", _NEW_TOKENS)
@@ -115,7 +117,10 @@ def chat_request(body: object) -> ChatRequest:
     given = _checked(body, ("messages", "max_tokens", "max_completion_tokens"))
     messages = given.get("messages")
     if not isinstance(messages, list) or not messages or not all(map(_is_message, messages)):
-        raise RequestError("messages must be a list of objects with the strings role and content")
+        raise RequestError(
+            "messages must be a list of objects with the strings role and content, without half a "
+            "UTF-16 character"
+        )
     length = "max_completion_tokens" if "max_completion_tokens" in given else "max_tokens"
     return ChatRequest(tuple(messages), _sampling(given, length, None), _delivery(given))
 
@@ -193,5 +198,13 @@ def _is_message(one: object) -> bool:
     return (
         isinstance(one, dict)
         and one.keys() == {"role", "content"}
-        and all(isinstance(text, str) for text in one.values())
+        and all(map(_is_text, one.values()))
     )
+
+
+def _is_text(one: object) -> bool:
+    """Say whether this is text: JSON can have half of a UTF-16 character, which no tokenizer takes.
+
+    Clients leave one where they cut a text within an emoji, as JavaScript's ``slice`` can.
+    """
+    return isinstance(one, str) and not any("\ud800" <= letter <= "\udfff" for letter in one)

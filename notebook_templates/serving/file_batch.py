@@ -9,6 +9,7 @@ batch.table()                       # what has been found so far
 import asyncio
 import html
 import json
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -31,6 +32,10 @@ class FileBatch:
 
     def __init__(self, folder: Path, plan: Plan) -> None:
         """Find the run of a folder, or begin it; raises `PlanError` for a run of something else."""
+        # A job starts in the run's folder, where a path from here would lead elsewhere.
+        folder = folder.absolute()
+        places = {name: Path(plan.settings[name]).absolute() for name in ("model", "data")}
+        plan = replace(plan, settings={**plan.settings, **places})
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.plan = folder, plan
         self.array, self._results = JobArray(folder), FileResults(folder)
@@ -62,10 +67,20 @@ class FileBatch:
         """
         if self.array.tasks():
             return
-        files = list_files(self.folder, Path(self.plan.settings["data"]), self._model.kind)
-        left = len(files) - len(self._results.done())
+        left = len(self._list()) - len(self._results.done())
         if left:
             self.array.submit(replace(self.plan, array=min(self.plan.array, left)))
+
+    def list_here(self) -> None:
+        """Look for new files, for a run in this session.
+
+        Raises `PlanError` where an array works on them: it would do the same files.
+        """
+        self.array.refuse_beside()
+        self._list()
+
+    def _list(self) -> list[str]:
+        return list_files(self.folder, Path(self.plan.settings["data"]), self._model.kind)
 
     def cancel(self) -> None:
         """End all tasks; `submit` does the files that are left."""
@@ -87,6 +102,7 @@ class FileBatch:
         def show(tasks: Mapping[str, int]) -> None:
             done, wanted = len(self._results.done()), len(self.files())
             view.show(done, wanted, f"{done} of {wanted} files done; {self.array.words(tasks)}")
+            view.tell("" if done == wanted else self.array.failure(tasks))
             view.enable(is_running=bool(tasks), is_done=done == wanted)
 
         return self.array.follow(show)
@@ -100,17 +116,23 @@ class BatchView:
         from IPython.display import display
         from ipywidgets import HTML, Button, HBox, IntProgress, VBox
 
-        self._state, self._bar = HTML(), IntProgress(min=0, max=1, layout={"width": "480px"})
+        self._state, self._failure = HTML(), HTML()
+        self._bar = IntProgress(min=0, max=1, layout={"width": "480px"})
         self._cancel = Button(description="Cancel", icon="stop")
         self._resume = Button(description="Resume", icon="play", disabled=True)
         self._cancel.on_click(lambda _: cancel())
         self._resume.on_click(lambda _: resume(self))
-        display(VBox([self._state, self._bar, HBox([self._cancel, self._resume])]))
+        buttons = HBox([self._cancel, self._resume])
+        display(VBox([self._state, self._bar, self._failure, buttons]))
 
     def show(self, done: int, wanted: int, words: str) -> None:
         """Show how many files are done."""
         self._state.value = f"<b>{html.escape(words)}</b>"
         self._bar.max, self._bar.value = max(1, wanted), done
+
+    def tell(self, failure: str) -> None:
+        """Say why a task failed, if one did."""
+        self._failure.value = f"<pre>{html.escape(failure)}</pre>" if failure else ""
 
     def enable(self, *, is_running: bool, is_done: bool) -> None:
         """Let the user do what makes sense now."""
@@ -118,7 +140,8 @@ class BatchView:
 
 
 def _row(line: Mapping[str, Any]) -> dict[str, Any]:
-    row = {"file": line["file"]}
+    # A name may be any bytes, but a table of pandas has texts alone.
+    row = {"file": os.fsencode(line["file"]).decode(errors="backslashreplace")}
     if "classes" in line:
         best = line["classes"][0]
         row |= {"class": best["name"], "probability": best["probability"]}

@@ -45,12 +45,16 @@ class ModelFolder:
 
 
 def found(roots: Iterable[Path]) -> list[ModelFolder]:
-    """Return the models below these folders, newest first."""
+    """Return the models below these folders, newest first.
+
+    Not those whose paths are not UTF-8: a page cannot name them.
+    """
     models = []
     for folder in {folder for root in roots for folder in _folders(root)}:
         try:
+            str(folder).encode()
             models.append(described(folder))
-        except ModelFolderError:
+        except (ModelFolderError, UnicodeEncodeError):
             continue  # a folder that lacks one of a model's files, or with another kind of model
     newest_first = sorted(models, key=lambda model: (-model.modified, str(model.path)))
     return newest_first[:MOST]
@@ -66,6 +70,16 @@ def at(text: str) -> ModelFolder:
 
 def described(folder: Path) -> ModelFolder:
     """Return what is in a folder; raises `ModelFolderError`."""
+    try:
+        return _described(folder)
+    # What somebody else keeps to himself, such as an adapter's base, or what is written just now.
+    except OSError as error:
+        raise ModelFolderError(
+            f"{error.filename or folder} cannot be read: {error.strerror}"
+        ) from error
+
+
+def _described(folder: Path) -> ModelFolder:
     if not folder.is_dir():
         raise ModelFolderError(f"{folder}: there is no such folder")
     base = _base_of(folder)

@@ -49,7 +49,7 @@ class ModelHandler(web.RequestHandler):
         """Read the request's JSON; raises `RequestError`."""
         try:
             return json.loads(self.request.body)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise RequestError(f"the body is not JSON: {error}") from error
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:

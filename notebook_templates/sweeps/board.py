@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import optuna
+import pandas
 import studies
 from optuna.trial import FrozenTrial, TrialState
 
@@ -27,10 +28,11 @@ class SweepView:
         self._drawn: object = None
         display(VBox([self._state, self._curves, self._table]))
 
-    def show(self, study: optuna.Study, words: str) -> None:
-        """Show the study as it is now."""
+    def show(self, study: optuna.Study, words: str, failure: str = "") -> None:
+        """Show the study as it is now, and why a process failed, if one did."""
         found = studies.counted(study)
-        self._state.value = progress(found, self._trials, words)
+        told = f"<pre>{html.escape(failure)}</pre>" if failure else ""
+        self._state.value = progress(found, self._trials, words) + told
         seen = [(t.number, t.state, len(t.intermediate_values)) for t in found]
         if not seen or seen == self._drawn:
             return
@@ -72,10 +74,16 @@ def table(study: optuna.Study) -> Any:
     frame = study.trials_dataframe(attrs=columns)
     frame = frame[frame["number"].isin([trial.number for trial in studies.counted(study)])]
     upwards = study.direction == optuna.study.StudyDirection.MINIMIZE
-    frame["duration"] = frame["duration"].dt.total_seconds().round(1)
+    # Before the first trial has ended, pandas does not know that these are durations.
+    frame["duration"] = pandas.to_timedelta(frame["duration"]).dt.total_seconds().round(1)
     frame = frame.rename(columns={"duration": "seconds"})
-    frame.columns = [name.removeprefix("params_") for name in frame.columns]
+    frame.columns = [_heading(name) for name in frame.columns]
     return frame.sort_values("value", ascending=upwards, na_position="last").head(ROWS)
+
+
+def _heading(column: str) -> str:
+    name = column.removeprefix("params_")
+    return column if name in ("number", "state", "value", "seconds") else name
 
 
 def curves(study: optuna.Study) -> bytes:

@@ -36,6 +36,8 @@ class Sweep:
 
     def __init__(self, folder: Path, plan: Plan) -> None:
         """Find the study of a folder, or begin it."""
+        # A job starts in this folder, where a path from here would lead elsewhere.
+        folder = folder.absolute()
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.plan = folder, plan
         self.array = JobArray(folder)
@@ -50,9 +52,11 @@ class Sweep:
         """Try in this session, one trial after the other; table and curves, live.
 
         Raises:
+            PlanError: an array works on the study, whose trials would be begun twice.
             SystemExit: the program failed; what it printed says how.
 
         """
+        self.array.refuse_beside()
         studies.interrupt_all(self.study)
         argv = [sys.executable, str(self.plan.program), "--results", str(self.folder)]
         for key, value in self.plan.settings.items():
@@ -98,7 +102,8 @@ class Sweep:
 
     def _follow(self, view: SweepView, buttons: Buttons) -> "asyncio.Task[None]":
         def show(tasks: Mapping[str, int]) -> None:
-            view.show(self.study, f"{self._progress()}; {self.array.words(tasks)}")
+            words = f"{self._progress()}; {self.array.words(tasks)}"
+            view.show(self.study, words, "" if self.is_done() else self.array.failure(tasks))
             buttons.switch(is_running=bool(tasks), is_done=self.is_done())
 
         return self.array.follow(show)

@@ -242,6 +242,38 @@ def test_a_search_in_this_session_is_drawn_as_it_goes_on(
     assert "The program failed: see above" in failed.stderr
 
 
+# A study whose only trial runs: nothing has a duration or a value yet.
+RUNNING = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import board, studies
+folder = Path(sys.argv[2])
+study = studies.opened(folder, "minimize", 1, 2)
+trial = studies.begun(study, folder, 3)
+trial.suggest_float("rate", 0, 1), trial.suggest_int("seconds", 1, 3)
+trial.suggest_categorical("value", ["a", "b"])
+print(board.curves(study)[:4], *board.table(study), list(board.table(study)["state"]))
+study.tell(trial, 0.5)
+print(list(board.table(study)["value"]), list(board.table(study)["seconds"] >= 0))
+"""
+
+
+def test_a_study_is_shown_while_its_first_trial_runs(
+    python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    argv = [str(python_of("pytorch")), "-B", "-c", RUNNING, str(SWEEPS), str(tmp_path)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=200)
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.splitlines()
+    # A parameter that is called as another column keeps its longer name.
+    columns = {"number", "state", "value", "seconds", "rate", "params_seconds", "params_value"}
+    assert first.startswith("b'\\x89PNG' ")
+    assert first.endswith(" ['RUNNING']")
+    assert set(first.split()[1:-1]) == columns
+    assert second == "[0.5] [True]"
+
+
 # In the place of Slurm: an account that may submit three tasks, of which one runs for a moment.
 ARRAY = """
 import asyncio, re, sys
@@ -278,8 +310,21 @@ async def watched():
 
 job_array.LOOK_SECONDS = 0.01
 print("found again", search.submit(), asked)
+(folder / "error.txt").write_text("Process 0 on n1: <no> such module")
+show = sweep.SweepView.show
+
+def seen(view, *told):
+    show(view, *told)
+    print(view._state.value)
+
+sweep.SweepView.show = seen
 asyncio.run(watched())
 print(search.is_done(), [trial.state.name for trial in search.study.get_trials()])
+queue[:] = ["41 RUNNING"]
+try:
+    search.search_here()
+except plans.PlanError as error:
+    print(error, [trial.state.name for trial in search.study.get_trials()])
 print(sweep.best_of(search.study) == "")
 """
 
@@ -296,3 +341,6 @@ def test_fewer_tasks_are_submitted_where_a_user_may_not_have_all(
     assert "found again 41 [9, -4, -2, -3, 3]" in done.stdout
     # What an earlier process had left unfinished waits to be begun again.
     assert "False ['FAIL', 'WAITING']" in done.stdout
+    assert "job array 41: over</b><pre>Process 0 on n1: &lt;no&gt; such" in done.stdout
+    # What its tasks try is not begun once more in the session.
+    assert "job array 41: 1 running, and works in " in done.stdout

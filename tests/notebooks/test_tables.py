@@ -163,6 +163,28 @@ def test_the_notebook_learns_shows_and_predicts(
     assert "max_depth" in (tmp_path / "beside/done.ipynb").read_text().rpartition("earlier = ")[2]
 
 
+def test_runs_for_classes_and_for_numbers_are_compared_with_all_their_scores(
+    python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    runs = {"classes": {"auc": 0.75, "accuracy": 0.5}, "numbers": {"rmse": 12.5}}
+    for name, scores in runs.items():
+        (tmp_path / name).mkdir()
+        summary = {"settings": {"target": name}, "scores": {"validation": scores, "test": scores}}
+        (tmp_path / name / "summary.json").write_text(json.dumps(summary))
+    cells = json.loads((TABLES / "tables.ipynb").read_text())["cells"]
+    (cell,) = (text for one in cells if (text := "".join(one["source"])).startswith("earlier = "))
+    begin = "import json, pandas as pd; from pathlib import Path; base = Path('.')\n"
+    begin += "display = lambda table: print(table.to_json(orient='index'))\n"
+    said = subprocess.run(
+        [str(python_of("pytorch")), "-c", begin + cell],
+        cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    for name, row in json.loads(said.stdout).items():
+        known = {figure: value for figure, value in row.items() if isinstance(value, float)}
+        parts = ("validation", "test")
+        assert known == {f"{part} {one}": runs[name][one] for part in parts for one in runs[name]}
+
+
 def _beside(home: Path) -> Path:
     other = home / "beside"
     other.mkdir()

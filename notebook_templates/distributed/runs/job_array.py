@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path += [str(Path(__file__).resolve().parents[2] / "slurm")]
 import jobs
-from plans import Plan, script
+from plans import Plan, PlanError, script
 
 LOOK_SECONDS = 3.0
 # sbatch's words for more tasks than a user may submit, or than any array may have (MaxArraySize).
@@ -103,7 +103,30 @@ class JobArray:
         self._following = asyncio.get_running_loop().create_task(look())
         return self._following
 
+    def failure(self, tasks: Mapping[str, int]) -> str:
+        """Return why the first task failed that did; once all are over, else the end of a log.
+
+        A program that was never begun, or was killed, leaves its words in Slurm's log alone.
+        """
+        said = jobs.tail(self._folder / "error.txt")
+        if said or tasks:
+            return said
+        logs = sorted(self._folder.glob(f"slurm-{self.number}_*.out"), key=_written)
+        return jobs.tail(logs[-1], jobs.LOG_LINES) if logs else ""
+
+    def refuse_beside(self) -> None:
+        """Raise `PlanError` where the array is not over: two would do the same work."""
+        if tasks := self.tasks():
+            raise PlanError(
+                f"{self.words(tasks)}, and works in {self._folder}: wait for its end, or cancel it "
+                f"with scancel {self.number}"
+            )
+
     def words(self, tasks: Mapping[str, int]) -> str:
         """Say how its tasks are."""
         said = ", ".join(f"{count} {word.lower()}" for word, count in sorted(tasks.items()))
         return f"job array {self.number}: {said or 'over'}"
+
+
+def _written(file: Path) -> float:
+    return file.stat().st_mtime

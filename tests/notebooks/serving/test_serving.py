@@ -212,6 +212,7 @@ def test_what_cannot_be_answered_is_said(server: ModelClient, models: Path, draw
         ("/load", {"folder": str(drawings)}, r"config\.json cannot be read"),
         ("/load", [], "folder must be"),
         ("/load", b"{", "not JSON"),
+        ("/load", b"[" * 100_000, "not JSON"),
         ("/nowhere", b"", "Not Found"),
     ):
         with pytest.raises(ModelServerError, match=said):
@@ -220,6 +221,8 @@ def test_what_cannot_be_answered_is_said(server: ModelClient, models: Path, draw
     chat = {"messages": [{"role": "user", "content": "is"}]}
     with pytest.raises(ModelServerError, match=r"'other' is not loaded; '.*/text' is"):
         server.ask("/v1/chat/completions", {"model": "other", **chat})
+    with pytest.raises(ModelServerError, match="half a UTF-16 character"):
+        server.complete("half a \ud83d")
     with pytest.raises(ModelServerError, match="role is 'tool'; it may be system, user"):
         server.ask("/v1/chat/completions", {"messages": [{"role": "tool", "content": "is"}]})
     with pytest.raises(ModelServerError, match="this model can take 64 together"):

@@ -29,6 +29,8 @@ def test_a_request_says_how_text_is_written() -> None:
         ({"prompt": []}, "0 strings"),
         ({"prompt": ["x"] * 65}, "1 to 64"),
         ({"prompt": [1, 2]}, "prompt must be"),
+        ({"prompt": "half a \ud83d"}, "half a UTF-16 character"),
+        ({"prompt": ["x", "half a \ud83d"]}, "half a UTF-16 character"),
         ({"prompt": "x", "n": 2}, "n is not served here"),
         ({"prompt": "x", "stream": "yes"}, "stream is 'yes'; it must be true or false"),
         ({"prompt": "x", "stream_options": {}}, "where stream is true"),
@@ -53,7 +55,14 @@ def test_what_cannot_be_answered_is_refused(body: Any, said: str) -> None:
 
 @pytest.mark.parametrize(
     "messages",
-    [None, [], ["x"], [{"role": "user"}], [{"role": "user", "content": [{"type": "image_url"}]}]],
+    [
+        None,
+        [],
+        ["x"],
+        [{"role": "user"}],
+        [{"role": "user", "content": [{"type": "image_url"}]}],
+        [{"role": "user", "content": "\udc4d"}],
+    ],
 )
 def test_a_chat_has_messages_of_text(messages: Any) -> None:
     with pytest.raises(RequestError, match="messages must be"):

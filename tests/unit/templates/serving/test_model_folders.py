@@ -1,5 +1,6 @@
 """Which folders have a model that can be served, and what is said of the others."""
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -80,6 +81,30 @@ def test_an_adapter_needs_the_folder_of_its_base(tmp_path: Path) -> None:
         learnt = adapter(tmp_path / f"adapter{number}", base)
         with pytest.raises(ModelFolderError, match=f"no folder {base}, its base model"):
             model_folders.described(learnt)
+
+
+def test_a_base_that_only_somebody_else_can_read_is_said_and_hides_no_other_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learnt = adapter(tmp_path / "adapter", tmp_path / "theirs/base")
+    mine = made(tmp_path / "mine", VIT)
+    is_dir = Path.is_dir
+
+    def refused(path: Path) -> bool:
+        if path.name == "base":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return is_dir(path)
+
+    monkeypatch.setattr(Path, "is_dir", refused)
+    with pytest.raises(ModelFolderError, match="theirs/base cannot be read: Permission denied"):
+        model_folders.described(learnt)
+    assert [one.path for one in model_folders.found([tmp_path])] == [mine]
+
+
+def test_a_page_is_not_given_a_path_that_it_cannot_name(tmp_path: Path) -> None:
+    made(tmp_path / os.fsdecode(b"caf\xe9"), VIT)
+    mine = made(tmp_path / "mine", VIT)
+    assert [one.path for one in model_folders.found([tmp_path])] == [mine]
 
 
 def test_a_folder_that_is_entered_has_a_whole_path(tmp_path: Path) -> None:
