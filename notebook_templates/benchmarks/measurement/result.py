@@ -39,7 +39,8 @@ class Result:
 
         ``parts``: how many there are to measure, for those who watch. ``device``: what computes,
         where figures of several kinds must not be put together.
-        Raises `ResultError` where the folder holds a run with another configuration or device.
+        Raises `ResultError` where the folder holds a run with another configuration or device, or
+        one that cannot be read.
         """
         self.folder, self._benchmark, self._parts = folder, benchmark, parts
         self._device = device
@@ -99,7 +100,15 @@ class Result:
         return summary
 
     def _read(self) -> dict[str, dict[str, Any]]:
-        lines = read_lines(self._progress)
+        try:
+            lines = complete_lines(self._progress.read_text())
+        except FileNotFoundError:
+            lines = []
+        except OSError as error:
+            # As while a file server is away: what was measured stays.
+            raise ResultError(
+                f"{self._progress} cannot be read ({error.strerror}): try again later"
+            ) from error
         if not lines:
             self._begin()
             return {}
@@ -146,16 +155,20 @@ class Result:
 
 
 def read_lines(file: Path) -> list[dict[str, Any]]:
+    """Read a file's `complete_lines`; none where it cannot be read."""
+    try:
+        return complete_lines(file.read_text())
+    except OSError:
+        return []
+
+
+def complete_lines(text: str) -> list[dict[str, Any]]:
     """Read the lines that were written to their end.
 
     One that was cut short, as on a full disk, and what was added to it later are left out.
     """
-    try:
-        lines = file.read_text().splitlines(keepends=True)
-    except OSError:
-        return []
     found = []
-    for line in lines:
+    for line in text.splitlines(keepends=True):
         if line.endswith("\n"):
             with suppress(ValueError):
                 found.append(json.loads(line))

@@ -12,7 +12,7 @@ the same moment, from behind one address, have not failed.
 
 import math
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -92,9 +92,14 @@ class Attempts:
         self._end(name, address, 0, now)
 
     def succeeded(self, name: str, address: str, now: float) -> None:
-        """Forgive the attempt, and all failures of this user at this address."""
+        """Forgive the attempt, and all failures of this user at this address.
+
+        Those that have not ended yet stay counted: each success would let in as many again.
+        """
         self.withdraw(name, address, now)
-        self._tallies.pop((name, address), None)
+        before = self._tallies.pop((name, address), None)
+        if before is not None and before.pending:
+            self._tallies[name, address] = replace(before, failures=before.pending, at=now)
         _keep(self._at_home, (name, address), None, self._most_kept)
 
     def withdraw(self, name: str, address: str, now: float) -> None:
@@ -139,7 +144,7 @@ class Attempts:
         before = self._tallies.get(key)
         # A success holds up nobody else at its address.
         last = now if count > 0 or before is None else before.last
-        # One that was let go to save memory, or forgiven, knows nothing of those before.
+        # One that was let go to save memory knows nothing of those before.
         under_way = max(0, (0 if before is None else before.pending) + pending)
         _keep(self._tallies, key, _Tally(failures, now, last, under_way), self._most_kept)
 

@@ -4,7 +4,8 @@ import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from logging import Logger, LoggerAdapter
 from typing import Any
 
@@ -18,6 +19,8 @@ from dsportal.authentication.origin import household, origin
 TOO_MANY = 429
 MOST_WAITED_SECONDS = 20.0
 """For those who tried before and have no answer yet; a browser waits longer."""
+MOST_WAITING = 500
+"""From one address: each end lets all of them look again, and the hub does nothing else then."""
 
 AuthModel = dict[str, Any] | None
 Log = Logger | LoggerAdapter[Logger]
@@ -57,8 +60,17 @@ class LoginAttempt:
         return self.throttle.attempts
 
     def _tell(self, method: Callable[[str, str, float], None]) -> None:
-        method(self.name, household(self.address), self.throttle.now())
-        self.throttle.note_end()
+        home = household(self.address)
+        method(self.name, home, self.throttle.now())
+        self.throttle.note_end(home)
+
+
+@dataclass
+class _Queue:
+    """The logins from one address that wait for others."""
+
+    waiting: int = 0
+    an_end: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class LoginThrottle:
@@ -71,35 +83,52 @@ class LoginThrottle:
         self.attempts = Attempts()
         self._proxies = proxies
         self._said = -math.inf
-        self._an_end = asyncio.Event()
+        self._queues: dict[str, _Queue] = {}
 
     async def attempt(self, handler: Any, typed: str, name: str) -> LoginAttempt:
         """Let somebody try, after those before who have not ended yet.
 
-        Raises an HTTP error that says how long to wait: where others have failed, or take too long.
+        Raises an HTTP error that says how long to wait: where others have failed, take too long, or
+        are too many.
         """
         address = self._address(handler.request)
         home = household(address)
-        deadline = asyncio.get_running_loop().time() + MOST_WAITED_SECONDS
-        while (wait := self.attempts.begin(name, home, self.now())) > 0:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + MOST_WAITED_SECONDS
+        while (wait := self.attempts.begin(name, home, now := self.now())) > 0:
             seconds = math.ceil(wait)
-            if not self.attempts.may_begin_after_others(name, home, self.now()):
+            if not self.attempts.may_begin_after_others(name, home, now):
                 self._say_who_waits(typed, address, f"held up for {seconds} s: too many failures")
                 raise too_many(words.too_many(seconds), seconds)
-            try:
-                async with asyncio.timeout_at(deadline):
-                    await self._an_end.wait()
-            except TimeoutError as error:
+            if loop.time() >= deadline or self._is_full(home):
                 self._say_who_waits(
                     typed, address, "turned away: those before it have no answer yet"
                 )
-                raise too_many(words.too_many_at_once(seconds), seconds) from error
+                raise too_many(words.too_many_at_once(seconds), seconds)
+            # The pause may be over before any of them ends.
+            await self._an_end(home, min(deadline, loop.time() + wait))
         return LoginAttempt(self, typed, name, address)
 
-    def note_end(self) -> None:
-        """Let those look again who wait for the ends of others, in the order in which they came."""
-        self._an_end.set()
-        self._an_end = asyncio.Event()
+    def note_end(self, home: str) -> None:
+        """Let those look again who wait there for the ends of others, in the order they came."""
+        if home in self._queues:
+            self._queues[home].an_end.set()
+            self._queues[home].an_end = asyncio.Event()
+
+    def _is_full(self, home: str) -> bool:
+        return home in self._queues and self._queues[home].waiting >= MOST_WAITING
+
+    async def _an_end(self, home: str, latest: float) -> None:
+        queue = self._queues.setdefault(home, _Queue())
+        queue.waiting += 1
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(latest):
+                    await queue.an_end.wait()
+        finally:
+            queue.waiting -= 1
+            if not queue.waiting:
+                self._queues.pop(home, None)
 
     def _say_who_waits(self, typed: str, address: str, said: str) -> None:
         # At most one line a second: a stranger must not fill the log.

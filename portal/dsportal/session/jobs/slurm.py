@@ -48,6 +48,10 @@ _GPUS = re.compile(r"(?:^|,)gres[:/]gpu(?:[:=][^,:=]*)??[:=]?(\d+)?(?=,|$)", re.
 # scontrol(1), show job: a job's free words come before these three lines, so the last ones count.
 _FILES = re.compile(r"^   StdErr=(.*)\n   StdIn=.*\n   StdOut=(.*)$", re.MULTILINE)
 _STEPS = re.compile(r"(\d+)-(\d+):(\d+)", re.ASCII)
+_LARGEST_TASK = 4_000_000
+"""slurm.conf(5), MaxArraySize."""
+_TASKS_TOGETHER = 10_000
+"""In one argument of scancel: Linux takes none of more than 128 KiB, execve(2)."""
 _MOST_NODES = 1000
 _NODES = re.compile(r"[^,\[]+(?:\[[^\]]*\])?", re.ASCII)
 
@@ -85,7 +89,7 @@ class SlurmPrograms:
         whole = await self._whole_id(job_id) if is_cut else job_id
         # scancel takes 7_[3-5], but neither the limit of tasks that squeue adds (7_[3-5%2]) nor
         # steps (7_[0-9:3]): seen with 22.05.
-        await self._run("scancel", _STEPS.sub(_each, re.sub(r"%\d+", "", whole)))
+        await self._run("scancel", *_short(_STEPS.sub(_each, re.sub(r"%\d+", "", whole))))
 
     async def log_files(self, job_id: str) -> LogFiles | None:
         """Return where a job of the user's writes to; ``None`` for one without files."""
@@ -123,7 +127,19 @@ class SlurmPrograms:
 
 def _each(steps: re.Match[str]) -> str:
     first, last, step = map(int, steps.groups())
+    if last > _LARGEST_TASK:
+        return steps[0]
     return ",".join(map(str, range(first, last + 1, max(1, step))))
+
+
+def _short(job_id: str) -> list[str]:
+    """Name the same tasks of an array in as many arguments as it takes."""
+    array, bracket, tasks = job_id.removesuffix("]").partition("[")
+    if not bracket:
+        return [job_id]
+    each = tasks.split(",")
+    starts = range(0, len(each), _TASKS_TOGETHER)
+    return [f"{array}[{','.join(each[at : at + _TASKS_TOGETHER])}]" for at in starts]
 
 
 def jobs_from(text: str) -> tuple[UserJob, ...]:

@@ -14,6 +14,7 @@ def fail(attempts: Attempts, times: int, name: str, address: str, now: float = 0
     for _ in range(times):
         while (wait := attempts.begin(name, address, now)) > 0:
             now += wait
+        attempts.failed(name, address, now)
     return now
 
 
@@ -66,6 +67,20 @@ def test_those_who_have_not_failed_yet_are_told_apart_from_those_who_have() -> N
     assert not attempts.may_begin_after_others("ada", HOME, 1)
 
 
+def test_whoever_succeeds_has_no_more_attempts_under_way_than_others() -> None:
+    attempts, under_way = Attempts(), 0
+    for _ in range(20):
+        while attempts.begin("mallory", HOME, 0) == 0:
+            under_way += 1
+        assert under_way == PAIR.free
+        attempts.succeeded("mallory", HOME, 0)
+        under_way -= 1
+    for _ in range(under_way):
+        attempts.failed("mallory", HOME, 0)
+    assert fail(attempts, 1, "mallory", HOME) == 0
+    assert wait_of(attempts, "mallory", HOME, 0) > 0
+
+
 def test_two_attempts_of_a_user_leave_no_trace_where_both_succeed() -> None:
     attempts = Attempts()
     for _ in range(2 * ADDRESS.free):
@@ -75,7 +90,7 @@ def test_two_attempts_of_a_user_leave_no_trace_where_both_succeed() -> None:
             attempts.succeeded("ada", HOME, 0)
         attempts._at_home.clear()
     assert fail(attempts, ADDRESS.free - 1, "", HOME) == 0
-    assert not attempts._under_way or set(attempts._under_way) == {("", HOME)}
+    assert not attempts._under_way
 
 
 def test_failures_of_an_address_fade_while_others_log_in_from_there() -> None:

@@ -99,6 +99,70 @@ def test_nobody_waits_for_ever_for_others(
     assert banned([f"[W 2026-11-28 00:19:50.123 JupyterHub throttle:44] {line}"]) == []
 
 
+async def hung(throttle: LoginThrottle, address: str) -> list["asyncio.Future[Any]"]:
+    """Begin as many logins as may fail; give the answers for which they wait."""
+    answers = [asyncio.get_running_loop().create_future() for _ in range(ADDRESS.free)]
+    for number, answer in enumerate(answers):
+        attempt = await throttle.attempt(browser(address), "", f"user{number}")
+        # The answer, which is kept, refers to the task.
+        asyncio.ensure_future(attempt.answer(answer))  # noqa: RUF006
+    await asyncio.sleep(0)
+    return answers
+
+
+def test_whoever_waits_for_others_goes_on_when_the_pause_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dsportal.authentication.attempts._FIRST_SECONDS", 0.1)
+
+    async def main() -> None:
+        throttle = LoginThrottle(logging.getLogger("test"))
+        await hung(throttle, "192.0.2.7")
+        await asyncio.wait_for(throttle.attempt(browser(), "ada", "ada"), timeout=10)
+
+    asyncio.run(main())
+
+
+def test_an_end_wakes_those_of_the_same_address_only(
+    throttle: LoginThrottle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dsportal.authentication.attempts._FIRST_SECONDS", ADDRESS.longest_seconds)
+    looks: list[str] = []
+    begin = throttle.attempts.begin
+
+    def seen(name: str, address: str, now: float) -> float:
+        looks.append(address)
+        return begin(name, address, now)
+
+    async def main() -> None:
+        here, there = "192.0.2.7", "198.51.100.9"
+        answers = [*await hung(throttle, here), *await hung(throttle, there)]
+        waiting = [
+            asyncio.ensure_future(throttle.attempt(browser(address), "ada", "ada"))
+            for address in (here, there)
+        ]
+        await asyncio.sleep(0)
+        monkeypatch.setattr(throttle.attempts, "begin", seen)
+        answers[0].set_result({"name": "user0"})
+        await asyncio.wait_for(waiting[0], timeout=10)
+        waiting[1].cancel()
+        await asyncio.wait(waiting)
+        assert looks == [here]
+        assert not throttle._queues
+
+    asyncio.run(main())
+
+
+def test_more_than_may_wait_are_told_at_once(
+    throttle: LoginThrottle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dsportal.authentication.throttle.MOST_WAITING", 10)
+    found = crowd(throttle, 0.5, {"name": "somebody"})
+    assert found.count({"name": "somebody"}) == ADDRESS.free + 10
+    refused = [one for one in found if isinstance(one, HTTPError)]
+    assert {one.log_message for one in refused} == {words.too_many_at_once(3)}
+
+
 @pytest.mark.parametrize("ends", [None, LOCKED], ids=["wrong", "locked"])
 def test_a_wrong_password_and_a_locked_account_cost_the_same(
     throttle: LoginThrottle, ends: HTTPError | None

@@ -235,6 +235,16 @@ def test_tasks_with_a_step_are_cancelled_one_by_one(tmp_path: Path) -> None:
     assert calls(tmp_path) == ["scancel 21_[0,3,6,9,12,16,20]"]
 
 
+def test_of_a_large_array_no_argument_is_longer_than_linux_takes(tmp_path: Path) -> None:
+    program(tmp_path, "scancel", "")
+    asyncio.run(SlurmPrograms(str(tmp_path), {}).cancel("21_[0-99999:3,100000%10]"))
+    (call,) = calls(tmp_path)
+    _, *arguments = call.split(" ")
+    assert max(map(len, arguments)) < 128 * 1024
+    tasks = [task for one in arguments for task in one[len("21_[") : -1].split(",")]
+    assert tasks == [*map(str, range(0, 100000, 3)), "100000"]
+
+
 @pytest.mark.parametrize("shown", ["21_[5,7,...%2]", "21_[5,7"])
 def test_more_tasks_than_squeue_shows_are_cancelled_all_and_no_others(
     tmp_path: Path, shown: str

@@ -112,6 +112,21 @@ def test_what_was_measured_stays_where_a_full_disk_takes_no_more(
     assert result.read_lines(tmp_path / "progress.jsonl") == before
 
 
+def test_what_was_measured_stays_while_it_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Result(tmp_path, "storage", {"files": 30}, parts=2).part("a", lambda: {"speed": 1.0})
+    before = (tmp_path / "progress.jsonl").read_bytes()
+
+    def stale(file: Path) -> str:
+        raise OSError(errno.ESTALE, "Stale file handle", str(file))
+
+    monkeypatch.setattr(Path, "read_text", stale)
+    with pytest.raises(ResultError, match=r"cannot be read \(Stale file handle\)"):
+        Result(tmp_path, "storage", {"files": 30}, parts=2)
+    assert (tmp_path / "progress.jsonl").read_bytes() == before
+
+
 def test_a_run_does_not_go_on_where_something_else_computes(tmp_path: Path) -> None:
     Result(tmp_path, "training", {"batch": 64}, 2, "Tesla V100").part("a", lambda: {"speed": 1.0})
     Result(tmp_path, "training", {"batch": 64}, 2, "Tesla V100")
