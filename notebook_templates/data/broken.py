@@ -62,11 +62,16 @@ def whole(
         if time.monotonic() > until:
             raise DataError(f"the first process did not write {listed}")
         time.sleep(LOOK_SECONDS)
-    without = json.loads(listed.read_text())
-    kept = [(path, label) for path, label in files if path not in without]
+    without = {_in_its_class(path) for path in json.loads(listed.read_text())}
+    kept = [one for one in files if _in_its_class(one[0]) not in without]
     if not kept:
         raise DataError(f"none of the pictures can be read: {listed} says why")
     return kept
+
+
+def _in_its_class(path: str) -> tuple[str, ...]:
+    # Processes may read the same storage through other mounts.
+    return tuple(path.rsplit("/", 2)[1:])
 
 
 def _pictures(number: int) -> str:

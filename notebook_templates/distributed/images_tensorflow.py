@@ -203,6 +203,11 @@ def shards(folder: Path, to_test: Path, size: int) -> TensorflowImages:
     """Open what ``prepare.py`` wrote into a folder, and into one to test with where that is."""
     found = shards_in(folder)
     files = found.files
+    has_test = (to_test / PLAN).exists()
+    if has_test and shards_in(to_test).classes != found.classes:
+        raise DataError(
+            f"{to_test} has different classes from {folder}: their numbers would not match"
+        )
 
     def train(sampler: Sampler, epoch: int, first: int) -> tf.data.Dataset:
         if sampler.ranks > len(files):
@@ -232,10 +237,10 @@ def shards(folder: Path, to_test: Path, size: int) -> TensorflowImages:
 
         return ahead(tf.data.TFRecordDataset(those.files[rank::ranks]), one, batch)
 
-    has_test = (to_test / PLAN).exists()
     digest = folders.digest_of_shards(folder, to_test)
     tested = test if has_test else None
-    return TensorflowImages(found.images, size, found.classes, 3, train, tested, digest=digest)
+    classes = len(found.classes)
+    return TensorflowImages(found.images, size, classes, 3, train, tested, digest=digest)
 
 
 @dataclass(frozen=True)
@@ -244,7 +249,7 @@ class TfrecordShards:
 
     files: list[str]
     images: int
-    classes: int
+    classes: list[str]
     first_label: int
 
 
@@ -260,7 +265,7 @@ def shards_in(folder: Path) -> TfrecordShards:
     names = [f"{plan['name']}-{number:05d}-of-{total:05d}" for number in range(total)]
     images = sum(part["images"] for part in parts) * plan["copies"]
     files = [str(folder / name) for name in names]
-    return TfrecordShards(files, images, len(plan["classes"]), int(plan["first_label"]))
+    return TfrecordShards(files, images, list(plan["classes"]), int(plan["first_label"]))
 
 
 def fields(record: tf.Tensor, first_label: int) -> tuple[tf.Tensor, tf.Tensor]:

@@ -100,11 +100,15 @@ class StepTimer:
 def write_whole(file: Path, write: Callable[[Any], object]) -> None:
     """Let a file be there whole or not at all, also when the machine fails now."""
     building = file.with_name(f".{file.name}.{os.getpid()}")
-    with building.open("wb") as stream:
-        write(stream)
-        stream.flush()
-        os.fsync(stream.fileno())
-    building.replace(file)
+    try:
+        with building.open("wb") as stream:
+            write(stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        building.replace(file)
+    finally:
+        # A part of a checkpoint would keep a disk full.
+        building.unlink(missing_ok=True)
 
 
 def write_json(file: Path, value: object) -> None:

@@ -59,7 +59,7 @@ def objects_of(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     Raises `TextError`, with the file and the line, where a line is something else.
     """
     # Not splitlines: a JSON text may have U+2028, which that takes for the end of a line.
-    lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
+    lines = _decoded(file).split("\n")
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -72,9 +72,20 @@ def objects_of(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, found
 
 
+def _decoded(file: Path) -> str:
+    try:
+        # Windows' programs begin a file with a byte order mark.
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise TextError(
+            f"{file} is not UTF-8 text (byte {error.start + 1}). Convert it first, such as with: "
+            "iconv -f ISO-8859-1 -t UTF-8"
+        ) from error
+
+
 def _of(file: Path) -> Iterator[str]:
     if file.suffix != ".jsonl":
-        yield file.read_text(encoding="utf-8", errors="replace")
+        yield _decoded(file)
         return
     for number, found in objects_of(file):
         if not isinstance(found.get("text"), str):

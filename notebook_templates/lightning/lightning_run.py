@@ -19,7 +19,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.loggers import TensorBoardLogger
 from lightning.pytorch.plugins.environments import LightningEnvironment, SLURMEnvironment
 from ranks import Rank
-from record import Progress, Record, StepTimer, Stop
+from record import Progress, Record, StepTimer, Stop, StopChecks
 from sampler import Sampler
 from schedule import Schedule
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
@@ -151,6 +151,12 @@ class RunCallback(Callback):
         # Lightning has put a handler before ours that talks to other processes, in mid-step.
         was_wanted, self._stop = self._stop.is_wanted, Stop()
         self._stop.is_wanted |= was_wanted
+
+        def sums(*values: float) -> list[float]:
+            mine = torch.tensor(values, dtype=torch.float64, device=module.device)
+            return list(trainer.strategy.reduce(mine, reduce_op="sum").tolist())
+
+        self._over_all, self._checks = sums, StopChecks(self._stop, sums)
         self._kept_at = trainer.global_step
         record = self.record(trainer)
         record.say(*self._schedule.words())
@@ -171,15 +177,18 @@ class RunCallback(Callback):
         self._sums += torch.stack([loss, right.to(loss), torch.full_like(loss, seen)])
         self._timer.step(seen, self._sums.tolist)
         ends = self._schedule.ends_at(step)
-        if step % self._report_every and not ends:
+        is_due = step % self._report_every == 0 or ends
+        if not is_due and not self._checks.says_stop(step):
             return
         # All processes agree on what they did, and on whether one of them was asked to stop.
-        asked = self._sums.new_tensor([self._stop.is_wanted])
-        summed = trainer.strategy.reduce(torch.cat([self._sums, asked]), reduce_op="sum")
-        losses, rights, count, stops = summed.tolist()
+        summed = self._over_all(*self._sums.tolist(), self._stop.is_wanted)
+        losses, rights, count, stops = summed
         self._is_stopping = stops > 0
         self.progress.step = step
         stretch = self._timer.end()
+        # Of all processes: each must be told the same.
+        seconds = self._over_all(stretch.seconds)[0]
+        self._checks.told(seconds * self._schedule.batch / count)
         means = losses / count, rights / count
         self.record(trainer).report(self.progress, self._schedule, stretch, *means)
         if not ends and (self._is_stopping or step - self._kept_at >= self._keep_every):

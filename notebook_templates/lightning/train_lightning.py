@@ -174,7 +174,13 @@ def main(s: argparse.Namespace) -> None:
 
     callback = RunCallback(results, schedule, stop, s.report_every, s.checkpoint_every)
     best = ModelCheckpoint(
-        callback.last.parent, "best", "test_accuracy", mode="max", enable_version_counter=False
+        callback.last.parent,
+        "best",
+        "test_accuracy",
+        mode="max",
+        enable_version_counter=False,
+        # Right after the test, so that last.ckpt, which is written next, knows of it.
+        save_on_train_epoch_end=False,
     )
     trainer = Trainer(
         **where,

@@ -165,14 +165,15 @@ def read_lines(file: Path) -> list[dict[str, Any]]:
 def complete_lines(text: str) -> list[dict[str, Any]]:
     """Read the lines that were written to their end.
 
-    One that was cut short, as on a full disk, and what was added to it later are left out.
+    One that was cut short, as on a full disk, and what was added to it later are left out, and so
+    is what is no JSON object, as a program of the user's may write.
     """
     found = []
     for line in text.splitlines(keepends=True):
         if line.endswith("\n"):
             with suppress(ValueError):
                 found.append(json.loads(line))
-    return found
+    return [line for line in found if isinstance(line, dict)]
 
 
 def summaries(base: Path, benchmark: str) -> list[dict[str, Any]]:

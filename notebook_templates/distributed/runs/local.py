@@ -1,6 +1,7 @@
 """A training in this session, without a job: its lines, a bar and curves, as it goes on."""
 
 import html
+import signal
 import sys
 import time
 from collections.abc import Mapping
@@ -68,6 +69,18 @@ def bar(line: Mapping[str, Any], *, is_complete: bool) -> str:
     return f'<progress max="{whole}" value="{done}" aria-label="Training"></progress> {words}'
 
 
+def failure(code: int) -> str:
+    """Say how a program failed that has not said why itself."""
+    if code == -signal.SIGKILL:
+        return (
+            "The program was killed. Most often the session has run out of memory: set a smaller "
+            "batch, or start a session with more memory"
+        )
+    if code < 0:
+        return f"The program was ended by {signal.Signals(-code).name}: see above"
+    return "The program failed: see above"
+
+
 def train_here(plan: Plan, base: Path) -> Run:
     """Train in this session, as one process, and return the run when that has come to its end.
 
@@ -85,5 +98,5 @@ def train_here(plan: Plan, base: Path) -> Run:
     code = print_lines(argv, screen.refresh)
     screen.end(is_complete=code == 0)
     if code != 0:
-        raise SystemExit(jobs.tail(error) or "The program failed: see above")
+        raise SystemExit(jobs.tail(error) or failure(code))
     return run

@@ -1,14 +1,13 @@
 """A training or a measurement as a Slurm job: submitted, found again, watched."""
 
 import asyncio
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from plans import Plan, PlanError, script
-from record import FREE
+from record import FREE, write_json
 
 from runs.submitted import Submitted
 from runs.views import View
@@ -88,7 +87,8 @@ def _first(plan: Plan, base: Path, is_this: Callable[[Run], bool]) -> Run:
 def _ask(run: Run, plan: Plan) -> None:
     """Write into the run's folder what was asked for."""
     run.folder.mkdir(parents=True, exist_ok=True)
-    (run.folder / "asked.json").write_text(json.dumps(plan.asked, indent=1))
+    # On a full disk, what was asked for before stays: by that the run is found again.
+    write_json(run.folder / "asked.json", plan.asked)
 
 
 def _numbered(base: Path, name: str, number: int) -> Path:

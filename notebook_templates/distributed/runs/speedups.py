@@ -12,18 +12,27 @@ import transport
 sys.path += [str(Path(__file__).resolve().parents[2] / "benchmarks")]
 from measurement import papers
 
+# Settings that each training of images has.
+_SAME = ("model", "batch", "precision", "data", "size")
+
 
 def table(base: Path) -> list[dict[str, Any]]:
     """Compare all finished runs below ``base``.
 
-    Speed-up is the throughput over that of one process with the same model, batch and precision;
-    efficiency is the speed-up over the number of processes. ``None`` where there is no such run,
-    or one was too short for its speed to be known.
+    Speed-up is the throughput over that of one process with the same model, batch and precision on
+    the same device, the fastest of several; efficiency is the speed-up over the number of
+    processes. ``None`` where there is no such run, or one was too short for its speed to be known.
+    Runs of programs that do not train on images are left out.
     """
-    found = [
-        (path.parent.name, json.loads(path.read_text())) for path in base.glob("*/summary.json")
+    read = [
+        (path.parent.name, json.loads(path.read_text()))
+        for path in sorted(base.glob("*/summary.json"))
     ]
-    alone = {_kind(one): one["images_per_second"] for _, one in found if one["processes"] == 1}
+    found = [(name, one) for name, one in read if one.get("settings", {}).keys() >= {*_SAME}]
+    alone: dict[tuple[str, ...], float] = {}
+    for _, one in found:
+        if one["processes"] == 1 and (speed := one["images_per_second"]):
+            alone[_kind(one)] = max(speed, alone.get(_kind(one), 0.0))
     rows = []
     for name, one in sorted(found, key=lambda pair: (_kind(pair[1]), pair[1]["processes"])):
         single = alone.get(_kind(one))
@@ -45,7 +54,7 @@ def table(base: Path) -> list[dict[str, Any]]:
 
 def _kind(summary: Mapping[str, Any]) -> tuple[str, ...]:
     settings = summary["settings"]
-    return tuple(str(settings[name]) for name in ("model", "batch", "precision", "data", "size"))
+    return *(str(settings[name]) for name in _SAME), summary["device"]
 
 
 def markdown(rows: list[dict[str, Any]]) -> str:

@@ -36,7 +36,7 @@ class Submitted:
         """Return what the run was asked for (`Plan.asked`), ``None`` where that is not kept."""
         try:
             return dict(json.loads((self.folder / "asked.json").read_text()))
-        except OSError:
+        except (OSError, ValueError):  # ValueError: the disk was full
             return None
 
     def submit(self) -> jobs.BatchJob:
@@ -59,5 +59,5 @@ class Submitted:
         """Return the results, ``None`` before the end."""
         try:
             return dict(json.loads((self.folder / "summary.json").read_text()))
-        except OSError:
+        except (OSError, ValueError):
             return None

@@ -31,6 +31,7 @@ VALUES = {
     "perplexity": ("perplexity {:.4g}", "perplexity"),
     "accuracy": ("accuracy {:.4f}", "accuracy"),
 }
+_NEEDED = ("step", "steps", "loss")
 
 
 class View:
@@ -101,8 +102,15 @@ class Reached:
 
 
 def reports_of(lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return a training's reports; a measurement has none."""
-    return [line for line in lines if "loss" in line]
+    """Return a training's reports; a measurement has none.
+
+    A program of the user's may write lines of another form, which are left out.
+    """
+    return [line for line in lines if all(_is_number(line, name) for name in _NEEDED)]
+
+
+def _is_number(line: Mapping[str, Any], name: str) -> bool:
+    return isinstance(line.get(name), int | float)
 
 
 def reached(lines: Sequence[Mapping[str, Any]]) -> Reached | None:
@@ -134,7 +142,8 @@ def tensorboard_link(folder: Path) -> str:
 def figures(line: Mapping[str, Any]) -> str:
     """Say the last line of progress in words."""
     epoch = f"epoch {line['epoch']}, " if "epoch" in line else ""
-    said = [sentence.format(line[name]) for name, (sentence, _) in VALUES.items() if name in line]
+    there = {name: one for name, (one, _) in VALUES.items() if _is_number(line, name)}
+    said = [sentence.format(line[name]) for name, sentence in there.items()]
     return f"{epoch}step {line['step']:,} of {line['steps']:,}: {', '.join(said)}"
 
 
@@ -145,10 +154,10 @@ def curves(lines: Sequence[Mapping[str, Any]]) -> bytes:
 
     figure = Figure(figsize=(9, 2.4), layout="constrained")
     FigureCanvasAgg(figure)
-    names = [name for name in VALUES if any(name in line for line in lines)]
+    names = [name for name in VALUES if any(_is_number(line, name) for line in lines)]
     axes = figure.subplots(1, len(names), squeeze=False)[0]
     for axis, name in zip(axes, names, strict=True):
-        having = [line for line in lines if name in line]
+        having = [line for line in lines if _is_number(line, name)]
         axis.plot([line["step"] for line in having], [line[name] for line in having])
         axis.set_title(VALUES[name][1])
         axis.set_xlabel("step")

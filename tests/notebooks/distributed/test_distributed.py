@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -235,6 +236,19 @@ def test_shards_that_are_not_finished_are_refused(
     done = seen(preloaded("tensorflow"), "half", tmp_path)
     assert done.returncode != 0
     assert "is not finished; prepare it again" in done.stderr
+
+
+def test_shards_to_test_with_must_have_the_same_classes_for_tensorflow_too(
+    pictures: Path, preloaded: Callable[[str], Path], tmp_path: Path
+) -> None:
+    for part in ("train", "val"):
+        shutil.copytree(pictures / "shards" / part, tmp_path / "shards" / part)
+    file = tmp_path / "shards/val/plan.json"
+    plan = json.loads(file.read_text())
+    file.write_text(json.dumps({**plan, "classes": plan["classes"][::-1]}))
+    done = seen(preloaded("tensorflow"), "shards", tmp_path)
+    assert done.returncode != 0
+    assert "val has different classes from" in done.stderr
 
 
 def options(results: Path, nas: Path, **more: object) -> list[str]:

@@ -342,3 +342,19 @@ def test_a_class_that_one_part_lacks_is_named(
     assert status == 1
     assert f"few/{lacking} has no folder class1, which" in said
     assert "Traceback" not in said
+
+
+def test_a_broken_picture_is_left_out_whichever_mount_a_process_reads_through(
+    spoilt: Path, preloaded: PythonOf, tmp_path: Path
+) -> None:
+    mounts = [tmp_path / "first", tmp_path / "second"]
+    for mount in mounts:
+        mount.symlink_to(spoilt)
+    program = (
+        "import sys, images, pathlib\nfor rank in range(2):\n"
+        "    where = sys.argv[2:], rank, 2, 1, pathlib.Path(sys.argv[1])\n"
+        "    print(len(images.open_images('', 32, 0, *where).train))"
+    )
+    argv = [str(preloaded("pytorch")), "-B", "-c", program, str(tmp_path), *map(str, mounts)]
+    said = subprocess.check_output(argv, cwd=TRAINING, text=True, timeout=60)
+    assert said.split() == ["11", "11"]

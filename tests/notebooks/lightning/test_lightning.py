@@ -40,6 +40,17 @@ if os.environ["SLURM_PROCID"] == "1":
     pathlib.Path.exists = lambda path: path.name != "last.ckpt" and exists(path)
 t.run(t.main, t.settings(), t.digits.DataError, t.ScheduleError, t.ResumeError)
 """
+# The second process is told to stop as it begins, long before its first report.
+SIGNALLED = f"""
+import os, signal, sys
+sys.path.insert(0, {str(TEMPLATES / "lightning")!r})
+import train_lightning as t
+import lightning_run
+if os.environ["SLURM_PROCID"] == "1":
+    StepTimer = lightning_run.StepTimer
+    lightning_run.StepTimer = lambda: os.kill(os.getpid(), signal.SIGUSR1) or StepTimer()
+t.run(t.main, t.settings(), t.digits.DataError, t.ScheduleError, t.ResumeError)
+"""
 OF_CLOCK = {"time", "elapsed_seconds", "images_per_second"}
 STEPS = 4_096 // 32
 """Of an epoch: enough of them to be stopped in the middle of one."""
@@ -184,3 +195,26 @@ def test_the_best_network_is_read_by_a_copy_of_the_program(
     )  # fmt: skip
     summary = json.loads((results / "summary.json").read_text())
     assert float(done.stdout) == pytest.approx(summary["test_accuracy"], abs=1e-6)
+
+
+def test_processes_stop_between_two_reports_when_one_is_signalled(
+    preloaded: Callable[..., Path], tmp_path: Path, without_gpu: None
+) -> None:
+    python = preloaded("pytorch", "lightning.pytorch")
+    whole = argv(python, tmp_path, batch=64, epochs=1, report_every=30)
+    interpreter, sparing, _, *words = whole
+    assert as_by_srun([interpreter, sparing, "-c", SIGNALLED, *words], 2) == [0, 0]
+    assert [line["step"] for line in lines_of(tmp_path)] == [1]
+    assert as_by_srun(whole, 2) == [0, 0]
+    assert json.loads((tmp_path / "summary.json").read_text())["steps"] == 4_096 // 128
+
+
+def test_a_training_that_is_run_again_knows_its_best_epoch(
+    preloaded: Callable[..., Path], tmp_path: Path, without_gpu: None
+) -> None:
+    python = preloaded("pytorch", "lightning.pytorch")
+    for _ in range(2):
+        assert "best accuracy" in train(python, tmp_path, epochs=1, batch=512)
+        (tested,) = [line for line in lines_of(tmp_path) if "test_accuracy" in line]
+        summary = json.loads((tmp_path / "summary.json").read_text())
+        assert summary["test_accuracy"] == tested["test_accuracy"]

@@ -90,6 +90,19 @@ def test_a_wrong_text_is_named_with_file_and_line(tmp_path: Path) -> None:
         texts(data)
 
 
+@pytest.mark.parametrize("name", ["some.txt", "some.jsonl"])
+def test_a_text_that_is_not_utf_8_is_named_and_not_learnt_with_gaps(
+    name: str, tmp_path: Path
+) -> None:
+    file = tmp_path / name
+    file.write_bytes('{"text": "Grüße"}'.encode("latin-1"))
+    with pytest.raises(TextError, match=f"{file} is not UTF-8 text .byte 13."):
+        texts(str(tmp_path))
+    # As Windows' programs write it.
+    file.write_text('{"text": "Grüße"}', encoding="utf-8-sig")
+    assert texts(str(tmp_path)) == ["Grüße" if file.suffix == ".jsonl" else '{"text": "Grüße"}']
+
+
 def test_the_made_up_ones_follow_from_the_seed() -> None:
     first, again, other = (animals.conversations(seed) for seed in (1, 1, 2))
     assert first == again != other

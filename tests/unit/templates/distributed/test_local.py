@@ -8,13 +8,15 @@ from plans import Plan
 from runs import local
 
 PROGRAM = """
-import json, pathlib, sys
+import json, os, pathlib, sys
 folder = pathlib.Path(sys.argv[sys.argv.index("--results") + 1])
 with (folder / "progress.jsonl").open("a") as progress:
     for step in (10, 20, 30):
         line = {"step": step, "steps": 30, "loss": 1 / step, "time": 0.0}
         print(json.dumps(line), file=progress, flush=True)
         print("step", step, *[word for word in sys.argv if word.startswith("--rate")], flush=True)
+if "--killed=yes" in sys.argv:
+    os.kill(os.getpid(), 9)
 if "--fail=yes" in sys.argv:
     (folder / "error.txt").write_text("the data are broken\\n")
     sys.exit(1)
@@ -70,6 +72,11 @@ def test_one_that_ends_early_has_a_full_bar() -> None:
 def test_one_that_fails_says_why(shown: Shown, tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="the data are broken"):
         runs.train_here(plan(tmp_path, fail="yes"), tmp_path)
+
+
+def test_one_that_is_killed_is_said_to_lack_memory(shown: Shown, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="run out of memory"):
+        runs.train_here(plan(tmp_path, killed="yes"), tmp_path)
 
 
 def test_what_is_there_of_before_is_no_error(shown: Shown, tmp_path: Path) -> None:

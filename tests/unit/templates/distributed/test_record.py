@@ -82,6 +82,8 @@ def test_a_file_is_there_whole_or_as_before(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
         write_whole(file, lambda stream: stream.write("no bytes"))
     assert file.read_text() == "before"
+    # A part of one would keep a disk full.
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_the_first_error_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plans import PROGRAM, Plan, PlanError, script
 from runs.speedups import markdown, table
-from runs.views import Reached, curves, figures, reached, tensorboard_link
+from runs.submitted import Submitted
+from runs.views import Reached, curves, figures, reached, reports_of, tensorboard_link
 
 FOLDER = Path("/home/you/logs/resnet/it's a run")
 PLAN: dict[str, Any] = {
@@ -214,9 +215,16 @@ def test_bash_reads_the_script() -> None:
     subprocess.run(["/bin/bash", "-n"], input=text, text=True, check=True, timeout=10)
 
 
-def finished(base: Path, name: str, processes: int, speed: float, **settings: str) -> None:
+def finished(
+    base: Path,
+    name: str,
+    processes: int,
+    speed: float | None,
+    device: str = "V100",
+    **settings: str,
+) -> None:
     chosen = {"model": "50", "batch": 64, "precision": "bf16", "data": "synthetic", "size": 224}
-    one = {"processes": processes, "device": "V100", "images_per_second": speed}
+    one = {"processes": processes, "device": device, "images_per_second": speed}
     (base / name).mkdir()
     text = json.dumps({**one, "settings": {**chosen, **settings}})
     (base / name / "summary.json").write_text(text)
@@ -230,6 +238,30 @@ def test_a_speed_up_is_over_one_process_of_the_same_kind(tmp_path: Path) -> None
     assert rows["eight"]["speed_up"] == pytest.approx(7.2)
     assert rows["eight"]["efficiency"] == pytest.approx(0.9)
     assert rows["other"]["speed_up"] is None
+
+
+def test_a_speed_up_is_over_the_fastest_process_on_the_same_device(tmp_path: Path) -> None:
+    finished(tmp_path, "eight", 8, 2880.0)
+    finished(tmp_path, "on the processor", 1, 30.0, device="CPU")
+    rows = {row["run"]: row for row in table(tmp_path)}
+    assert rows["eight"]["speed_up"] is None
+    finished(tmp_path, "a first try", 1, 200.0)
+    finished(tmp_path, "one", 1, 400.0)
+    finished(tmp_path, "too short", 1, None)
+    rows = {row["run"]: row for row in table(tmp_path)}
+    assert rows["eight"]["speed_up"] == pytest.approx(7.2)
+    assert rows["on the processor"]["speed_up"] == 1
+
+
+def test_a_table_leaves_out_what_is_no_training_of_images(tmp_path: Path) -> None:
+    finished(tmp_path, "one", 1, 400.0)
+    for name, summary in {
+        "own": {"exit_code": 0},
+        "language": {"settings": {"model": "tiny", "batch": 8}, "processes": 1},
+    }.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "summary.json").write_text(json.dumps(summary))
+    assert [row["run"] for row in table(tmp_path)] == ["one"]
 
 
 def test_the_papers_figures_are_beside_ones_own(tmp_path: Path) -> None:
@@ -499,6 +531,25 @@ def test_other_words_are_another_run() -> None:
 def test_a_line_of_progress_is_said_with_what_it_has() -> None:
     line = {"step": 10, "steps": 500, "loss": 0.7, "tokens_per_second": 12_345.6}
     assert figures(line) == "step 10 of 500: 12,346 tokens/s, loss 0.7000"
+
+
+def test_lines_of_another_form_do_not_end_the_view(tmp_path: Path) -> None:
+    line = {"step": 10, "steps": 500, "loss": 0.7, "accuracy": None}
+    others: list[object] = [
+        {"step": 11, "loss": 0.6},
+        {"steps": 500, "loss": 0.6},
+        {"step": 12, "steps": 500, "loss": None},
+        {"step": "13", "steps": 500, "loss": 0.6},
+        [14, 0.6],
+        0.6,
+    ]
+    written = "".join(f"{json.dumps(one)}\n" for one in (line, *others))
+    (tmp_path / "progress.jsonl").write_text(written)
+    lines = Submitted(tmp_path).progress()
+    assert reached(lines) == Reached(10, 500, "steps", ("step 10 of 500: loss 0.7000",))
+    assert curves(reports_of(lines)).startswith(b"\x89PNG")
+    (tmp_path / "progress.jsonl").write_text("0.6\n")
+    assert reached(Submitted(tmp_path).progress()) is None
 
 
 def test_a_curve_is_drawn_of_the_lines_that_have_it() -> None:

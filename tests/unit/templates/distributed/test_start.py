@@ -3,6 +3,8 @@
 Slurm's answers stand here in the test; tests/integration/templates asks the real one.
 """
 
+import errno
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -102,6 +104,31 @@ def test_more_steps_continue_a_run_in_the_session(tmp_path: Path) -> None:
     assert [here(steps=100, rate=0.2), here(rate=0.2, steps=300)] == ["some-2"] * 2
     # A table's model with more rounds is one to compare with.
     assert [here(rounds=10), here(rounds=20)] == ["some-3", "some-4"]
+
+
+def test_a_run_is_found_again_after_the_disk_was_full(
+    start: Start, queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(PLAN)
+    queue.words[1] = "FAILED"
+    with monkeypatch.context() as full:
+        full.setattr(Path, "write_text", lambda file, *_: file.open("w").close() or no_space())
+        full.setattr(os, "fsync", no_space)
+        with pytest.raises(OSError, match="No space left"):
+            start(PLAN)
+    # What bash made of a summary that did not fit.
+    (tmp_path / "some/summary.json").touch()
+    assert start(PLAN) == "some"
+
+
+def no_space(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_folder_that_does_not_say_what_it_was_asked_for_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "some").mkdir()
+    (tmp_path / "some/asked.json").touch()
+    assert runs.here(PLAN, tmp_path).folder.name == "some"
 
 
 @pytest.mark.parametrize(
