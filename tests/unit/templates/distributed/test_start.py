@@ -109,10 +109,14 @@ def test_more_steps_continue_a_run_in_the_session(tmp_path: Path) -> None:
 def test_a_run_is_found_again_after_the_disk_was_full(
     start: Start, queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def emptied(file: Path, *_: str) -> None:
+        file.open("w").close()
+        no_space()
+
     start(PLAN)
     queue.words[1] = "FAILED"
     with monkeypatch.context() as full:
-        full.setattr(Path, "write_text", lambda file, *_: file.open("w").close() or no_space())
+        full.setattr(Path, "write_text", emptied)
         full.setattr(os, "fsync", no_space)
         with pytest.raises(OSError, match="No space left"):
             start(PLAN)
