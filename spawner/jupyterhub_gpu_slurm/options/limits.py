@@ -42,7 +42,14 @@ def limits_for(
         and (partition.allowed_groups is None or partition.allowed_groups & mine)
         and (allowance.partitions is None or partition.name in allowance.partitions)
     ]
-    is_open.sort(key=lambda partition: (partition.name != preferred_partition, _rank(partition)))
+    is_open.sort(
+        key=lambda partition: (
+            partition.name != preferred_partition,
+            # Without a choice of the user's, Slurm would refuse a session there.
+            partition.needs_reservation and not allowance.reservation,
+            _rank(partition),
+        )
+    )
     return Limits(
         tuple(_limit(partition, counted[partition.name]) for partition in is_open),
         allowance,

@@ -13,6 +13,7 @@ test('packages are taken apart as people write them', () => {
 
 test('a version or an address may stand apart from its package', () => {
   assert.deepEqual(packagesIn('numpy >= 2, < 3 timm'), ['numpy>=2,<3', 'timm']);
+  assert.deepEqual(packagesIn('numpy >2 ,<3 , timm'), ['numpy>2,<3', 'timm']);
   assert.deepEqual(packagesIn('torch == 2.13.0, ray[data] ~= 2'), [
     'torch==2.13.0',
     'ray[data]~=2'

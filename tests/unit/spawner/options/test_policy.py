@@ -98,11 +98,13 @@ def test_a_partition_that_demands_a_reservation_is_offered_to_those_who_have_one
     to_choose = Allowance(reservations=frozenset({"course"}))
     limits = limits_for([], cluster, counter, allowance=to_choose)
     with pytest.raises(OverLimit, match=r"Partition a .*reservation"):
-        accept(SessionRequest(), limits, SHAPE, Defaults())
-    chosen = SessionRequest(reservation="course")
+        accept(SessionRequest(partition="a"), limits, SHAPE, Defaults())
+    chosen = SessionRequest(partition="a", reservation="course")
     assert accept(chosen, limits, SHAPE, Defaults()).reservation == "course"
-    assert accept(SessionRequest(partition="b"), limits, SHAPE, Defaults()).reservation is None
+    # Without a choice it is a partition that demands none.
+    assert accept(SessionRequest(), limits, SHAPE, Defaults()).partition == "b"
     fixed = limits_for([], cluster, counter, allowance=Allowance(reservation="course"))
+    assert accept(SessionRequest(), fixed, SHAPE, Defaults()).partition == "a"
     assert accept(SessionRequest(), fixed, SHAPE, Defaults()).reservation == "course"
 
 

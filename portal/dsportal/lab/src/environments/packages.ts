@@ -1,7 +1,7 @@
 // Packages as a person writes them, in one field.
 
 /** What stands between a package and its version, or its address, in `numpy >= 2`. */
-const SIGN = /\s*[<>=!~]+\s*|\s+@\s+/;
+const SIGN = /\s*[<>=!~]+\s*|\s*,\s*(?=[<>=!~])|\s+@\s+/;
 const PART = new RegExp(`"[^"]*"|'[^']*'|(?:\\[[^\\]]*\\]|${SIGN.source}|[^\\s"'])+`, 'g');
 const SIGNS = new RegExp(SIGN, 'g');
 
