@@ -88,15 +88,25 @@ class Shards(IterableDataset[Sample]):
             yield part, label - self.plan.first_label
 
     def drawn(self, files: list[str], place: str) -> Iterator[Record]:
-        """Yield pictures without end, each drawn from some that were read."""
+        """Yield pictures without end, each drawn from some that were read.
+
+        Raises `DataError` where the files have none.
+        """
         chance = random.Random(place)  # noqa: S311
         waiting: list[Record] = []
         while True:
+            is_empty = True
             for file in files:
                 for label, encoded in records(self.plan, self.folder / file):
+                    is_empty = False
                     waiting.append((file, label, encoded))
                     if len(waiting) > self.shuffle:
                         yield taken(waiting, chance)
+            if is_empty:
+                raise DataError(
+                    f"no picture is in {', '.join(files)} of {self.folder}, which one reader has: "
+                    "prepare fewer shards"
+                )
             while waiting:
                 yield taken(waiting, chance)
 

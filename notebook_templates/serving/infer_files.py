@@ -5,10 +5,12 @@
 
 Images get their likeliest classes; a text file is a prompt, which a language model continues.
 Ended by Slurm or by a user, it leaves whole parts (file_results.py); run again, it does the rest.
-A file that cannot be read is done, too: its result says why.
+A file that cannot be read is done, too: its result says why. Only one that the storage did not give
+just now is left for the next run.
 """
 
 import argparse
+import errno
 import json
 import os
 import sys
@@ -36,6 +38,9 @@ from loaded_models import ImageModel
 from model_folders import ModelFolderError
 from record import Stop, run, write_whole
 from text_model import TextModel, Writing
+
+# A file server that does not answer, of storage that is mounted with `soft` (nfs(5)).
+_PASSING = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT})
 
 
 def settings() -> argparse.Namespace:
@@ -66,21 +71,28 @@ def main(s: argparse.Namespace) -> None:
         return
     model = loaded_models.read(described)
     (folder / PARTS).mkdir(exist_ok=True)
-    done = 0
+    done = missing = 0
     for group in groups(left, s.batch):
         if stop.is_wanted:
             print("interrupted: run again to do the rest", flush=True)
             return
-        names = [files[place] for place in group]
-        found = results(model, [data / name for name in names], s.max_tokens)
-        write_part(folder / PARTS / part_of(group), names, found)
-        done += len(names)
+        found = results(model, [data / files[place] for place in group], s.max_tokens)
+        have = {group[index]: one for index, one in sorted(found.items())}
+        if have:
+            write_part(
+                folder / PARTS / part_of(list(have)),
+                {files[place]: one for place, one in have.items()},
+            )
+        done += len(have)
+        missing += len(group) - len(have)
         print(f"{done} of {len(left)} files done", flush=True)
+    if missing:
+        print(f"the storage did not give {missing} of the files: run again to do them", flush=True)
 
 
-def write_part(file: Path, names: Sequence[str], found: Sequence[Mapping[str, Any]]) -> None:
+def write_part(file: Path, found: Mapping[str, Mapping[str, Any]]) -> None:
     """Write the results of some files, all of them or none."""
-    lines = [json.dumps({"file": name, **one}) for name, one in zip(names, found, strict=True)]
+    lines = [json.dumps({"file": name, **one}) for name, one in found.items()]
     content = "".join(f"{line}\n" for line in lines).encode()
     write_whole(file, lambda stream: stream.write(content))
 
@@ -94,15 +106,19 @@ def place_in_array() -> tuple[int, int]:
 
 def results(
     model: TextModel | ImageModel, files: Sequence[Path], max_tokens: int
-) -> list[dict[str, Any]]:
-    """Return what the model says of each file, or why it cannot."""
+) -> dict[int, dict[str, Any]]:
+    """Return what the model says of each file, or why it cannot, by the files' indices.
+
+    Not of a file that the storage did not give just now.
+    """
     read: dict[int, bytes] = {}
     found: dict[int, dict[str, Any]] = {}
     for index, file in enumerate(files):
         try:
             read[index] = file.read_bytes()
         except OSError as error:
-            found[index] = {"error": str(error.strerror)}
+            if error.errno not in _PASSING:
+                found[index] = {"error": str(error.strerror)}
     for index, answer in zip(read, answers(model, list(read.values()), max_tokens), strict=True):
         if isinstance(answer, RequestError):
             found[index] = {"error": str(answer)}
@@ -110,7 +126,7 @@ def results(
             found[index] = {"text": answer.text, "is_finished": answer.is_finished}
         else:
             found[index] = {"classes": [asdict(one) for one in answer]}
-    return [found[index] for index in range(len(files))]
+    return found
 
 
 def answers(

@@ -81,6 +81,19 @@ both = list(DataLoader(two, batch_size=10, num_workers=2))
 print(json.dumps({"first": epoch(1, 0), "again": epoch(1, 0), "next": epoch(1, 1),
                   "other": epoch(3, 0), "two": sum(len(labels) for _, labels in both)}))
 """
+# What a reader does whose shards have no picture that can be read.
+EMPTY = """
+from pathlib import Path
+import readers
+
+readers.records = lambda plan, file: iter(())
+shards = readers.Shards.__new__(readers.Shards)
+shards.plan, shards.folder, shards.shuffle = None, Path("/data"), 10
+try:
+    next(shards.drawn(["one", "two"], "1"))
+except readers.DataError as error:
+    print(error)
+"""
 SUFFIX = {"tfrecord": "", "recordio": ".rec", "webdataset": ".tar"}
 
 
@@ -231,3 +244,11 @@ def test_ranks_read_their_own_shards_from_their_own_mount_the_same_way_each_time
     assert all(shape == [224, 224, 3] for _, shape, _ in found["first"])
     assert {label for _, _, label in found["first"]} == set(range(CLASSES))
     assert found["two"] == SOUND * COPIES // 4 * 2
+
+
+def test_a_reader_without_a_picture_says_so(python_of: Callable[[str], Path]) -> None:
+    argv = [str(python_of("pytorch")), "-B", "-c", EMPTY]
+    done = subprocess.run(
+        argv, cwd=PREPARE.parent, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.stdout.startswith("no picture is in one, two of /data"), done.stderr

@@ -298,6 +298,41 @@ def test_a_batch_that_is_interrupted_goes_on_and_does_no_file_twice(
     assert "0 files to do" in done.stdout
 
 
+# A file server that does not give two files for a while.
+SILENT = """
+import errno, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv.pop(1))
+import infer_files
+
+read_bytes = Path.read_bytes
+
+def read(file):
+    if file.name in ("000.png", "001.png"):
+        raise OSError(errno.EIO, "Input/output error")
+    return read_bytes(file)
+
+Path.read_bytes = read
+infer_files.main(infer_files.settings())
+"""
+
+
+def test_files_that_the_storage_does_not_give_are_done_by_the_next_run(
+    python: Path, models: Path, drawings: Path, tmp_path: Path
+) -> None:
+    argv = infer(python, tmp_path / "run", models / "image", drawings, 2)
+    silent = [*argv[:2], "-c", SILENT, str(SERVING), *argv[3:]]
+    first = subprocess.run(silent, capture_output=True, text=True, check=True, timeout=120)
+    names = sorted(str(path.relative_to(drawings)) for path in drawings.rglob("*.png"))
+    gone = [name for name in names if name.endswith(("/000.png", "/001.png"))]
+    assert f"did not give {len(gone)} of the files: run again" in first.stdout
+    assert {line["file"] for line in lines_of(tmp_path / "run")} == {*names} - {*gone}
+
+    again = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=120)
+    assert f"{len(gone)} files to do" in again.stdout
+    assert sorted(line["file"] for line in lines_of(tmp_path / "run")) == names
+
+
 @pytest.mark.parametrize("batch", [1, 8])
 def test_texts_are_prompts_of_a_batch(
     python: Path, models: Path, tmp_path: Path, batch: int
