@@ -202,6 +202,9 @@ class Record:
         self._began = time.monotonic()
         self._tracker = None
         if is_ours:
+            # Of a process that was killed in the middle; nobody else writes one here.
+            for half in results.glob(".checkpoint.*"):
+                half.unlink(missing_ok=True)
             leave_out_after(self._file, step)
             last = _last_line(self._file)
             self.lacks_test = step > 0 and "test_accuracy" not in last

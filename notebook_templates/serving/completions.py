@@ -25,6 +25,8 @@ _NEUTRAL: Mapping[str, tuple[object, ...]] = {
     "tools": (None, []),
 }
 _IGNORED = ("user",)
+# Of fp32, scores that are divided by less can be infinite.
+_LEAST_TEMPERATURE = 1e-5
 _SAMPLING = ("temperature", "top_p", "seed", "stop")
 _DELIVERY = ("model", "stream", "stream_options")
 
@@ -50,6 +52,11 @@ class Sampling:
     seed: int | None = None
     stop: tuple[str, ...] = ()
     """Texts that end the answer, and are not part of it."""
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether tokens are drawn; a temperature near 0 would leave none a probability."""
+        return self.temperature >= _LEAST_TEMPERATURE
 
 
 @dataclass(frozen=True)

@@ -128,9 +128,9 @@ class TextModel:
                 attention_mask=given["attention_mask"],
                 max_new_tokens=sampling.max_tokens,
                 pad_token_id=self._tokenizer.pad_token_id,
-                do_sample=sampling.temperature > 0,
+                do_sample=sampling.is_drawn,
                 stopping_criteria=[_Rows(rows)],
-                **(drawn if sampling.temperature > 0 else {}),
+                **(drawn if sampling.is_drawn else {}),
             )
 
     def _decoded(self, tokens: list[int]) -> str:

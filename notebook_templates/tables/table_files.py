@@ -1,6 +1,8 @@
 """Tables in files: CSV, and Parquet where the environment has a package that reads it."""
 
 import hashlib
+import lzma
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -36,7 +38,7 @@ def read(file: Path, as_text: Iterable[str] = ()) -> pd.DataFrame:
             f"{file}: to read Parquet takes the package pyarrow, which this environment does not "
             "have: save the table as CSV"
         ) from error
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise TabularDataError(f"{file}: {error}") from error
     raise TabularDataError(
         f"{file} ends with {kind or 'nothing'}; it must be .csv, .tsv or .parquet"
@@ -51,5 +53,7 @@ def digest(file: Path) -> str:
     try:
         with file.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
+    except FileNotFoundError as error:
         raise TabularDataError(f"{file}: there is no such file") from error
+    except OSError as error:
+        raise TabularDataError(f"{file} cannot be read: {error.strerror}") from error

@@ -1,6 +1,7 @@
 """Boosted trees on a table: they learn, resume to the last bit, and refuse other columns."""
 
 import csv
+import gzip
 import json
 import os
 import random
@@ -355,9 +356,12 @@ def test_what_cannot_be_learned_is_said_in_words(
     table = written(tmp_path / "houses.csv", houses(50))
     alike = written(tmp_path / "alike.csv", [{"a": number, "b": "x"} for number in range(9)])
     (tmp_path / "some.parquet").write_bytes(b"PAR1")
+    cut = tmp_path / "cut.csv.gz"
+    cut.write_bytes(gzip.compress(table.read_bytes())[:-20])
     cases: list[tuple[dict[str, object], str]] = [
         ({"table": tmp_path / "gone.csv"}, "gone.csv: there is no such file"),
         ({"table": tmp_path / "some.parquet"}, "some.parquet: "),
+        ({"table": cut}, "cut.csv.gz: Compressed file ended"),
         ({"table": table, "target": "prize"}, "target is 'prize'; the table has 'id', 'size'"),
         ({"table": table, "target": "price", "ignore": '["no"]'}, "'no' is not a column beside"),
         ({"table": alike, "target": "b"}, "'b' has 1 different values"),

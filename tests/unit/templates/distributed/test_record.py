@@ -34,6 +34,17 @@ def test_lines_after_the_checkpoint_are_written_again(tmp_path: Path) -> None:
     assert [json.loads(line)["step"] for line in file.read_text().splitlines()] == [10, 20]
 
 
+def test_no_half_of_a_checkpoint_stays_of_a_process_that_was_killed(tmp_path: Path) -> None:
+    half, whole = tmp_path / ".checkpoint.pt.4711", tmp_path / "checkpoint.pt"
+    half.touch()
+    whole.touch()
+    Record(tmp_path, is_ours=False, step=0)
+    assert half.exists()
+    Record(tmp_path, is_ours=True, step=0).close(is_whole=False)
+    assert whole.exists()
+    assert not half.exists()
+
+
 def test_only_the_first_process_writes(tmp_path: Path) -> None:
     record = Record(tmp_path, is_ours=False, step=0)
     record.add({"epoch": 1, "step": 1, "loss": 1.0})

@@ -101,3 +101,11 @@ def test_an_answer_in_a_conversation_may_be_as_long_as_the_model_can() -> None:
 )
 def test_a_text_ends_before_the_first_stop(stop: tuple[str, ...], left: str) -> None:
     assert until_stop("one two three", stop) == (left, left != "one two three")
+
+
+@pytest.mark.parametrize(("temperature", "is_drawn"), [(0, False), (1e-40, False), (0.01, True)])
+def test_a_temperature_near_nothing_is_the_likeliest_token(
+    temperature: float, is_drawn: bool
+) -> None:
+    asked = completions.text_request({"prompt": "x", "temperature": temperature})
+    assert asked.sampling.is_drawn is is_drawn
