@@ -4,13 +4,14 @@ It is made by ``deploy/up test`` from the same roles as the real one, with ports
 users of its own. Missing parts are errors, never skips.
 """
 
+import fcntl
 import os
 import ssl
 import subprocess
 import threading
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -31,6 +32,7 @@ PREFIX = "test" if NUMBER == "1" else f"test{NUMBER}"
 FOLDER_NAME = f"data-scientist-portal-{PREFIX}"
 SETTINGS = Path("/etc", FOLDER_NAME, "portal.toml")
 LOGS = Path("/var/log", FOLDER_NAME)
+_LOCKS = Path("/run/lock")
 SYSTEM_AUTHORITIES = Path("/etc/ssl/certs/ca-certificates.crt")
 USERS = tuple(f"{PREFIX}user{number}" for number in range(1, 6))
 NODES = tuple(f"{PREFIX}node00{number}" for number in range(1, 4))
@@ -170,14 +172,29 @@ def running() -> Iterator[Instance]:
     With ``PORTAL_TEST_KEEP=1`` an instance that runs is used as it is and left running.
     """
     keep = os.environ.get("PORTAL_TEST_KEEP") == "1"
-    if not (keep and SETTINGS.exists()):
-        deploy("up", "test")
-    _trust_its_authority()
-    try:
-        yield Instance(tomllib.loads(SETTINGS.read_text(encoding="utf-8")))
-    finally:
-        if not keep:
-            deploy("down", "test")
+    with nullcontext() if keep else _no_others():
+        if not (keep and SETTINGS.exists()):
+            deploy("up", "test")
+        _trust_its_authority()
+        try:
+            yield Instance(tomllib.loads(SETTINGS.read_text(encoding="utf-8")))
+        finally:
+            if not keep:
+                deploy("down", "test")
+
+
+@contextmanager
+def _no_others() -> Iterator[None]:
+    """Hold the instance; raises `RuntimeError` where other tests or a benchmark do."""
+    with (_LOCKS / FOLDER_NAME).open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise RuntimeError(
+                f"test instance {NUMBER} is in use by other tests or a benchmark, which would lose "
+                "it: set PORTAL_TEST_NUMBER to another number"
+            ) from error
+        yield
 
 
 def _trust_its_authority() -> None:
