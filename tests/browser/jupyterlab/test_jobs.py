@@ -51,7 +51,7 @@ def jobs(portal: Instance, user: Visitor, home: Path) -> Iterator[dict[str, str]
         return portal.slurm(*argv, f"--wrap={script}", user=owner, home=folder).strip()
 
     found = {
-        "training": submit(USER, "training", TRAINING, "--gres=gpu:2", "--time=90"),
+        "training": submit(USER, "training", TRAINING, "--gres=gpu:2", "--time=90", "--requeue"),
         "failing": submit(USER, "failing", "exit 3"),
         "later": submit(USER, "later", "true", "--begin=now+1hour"),
         "theirs": submit(OTHER, "theirs", "sleep 600"),
@@ -185,6 +185,7 @@ def test_jobs_are_watched_and_cancelled_by_keyboard(
 
     # The log of a job that was put back into the queue goes on where it is looked at again.
     portal.slurm("scontrol", "requeue", jobs["training"], user=USER)
+    expect(row(panel, jobs["training"])).to_contain_text("waiting", timeout=60_000)
     page.get_by_role("tab", name="Launcher").click()
     page.get_by_role("tab", name="Log of training").click()
     expect(log).to_be_visible()
