@@ -37,6 +37,7 @@ def apptainer(*arguments: str, **environment: str) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        errors="replace",  # what %post runs may write any bytes
     )
     with process:
         try:

@@ -63,7 +63,7 @@ def size_of(encoded: bytes) -> tuple[int, int]:
         return decoded(encoded).shape[:2]
     with opened(encoded, "JPEG") as image:
         width, height = image.size
-        image.draft("RGB", (width // 8, height // 8))
+        image.draft("RGB", (max(1, width // 8), max(1, height // 8)))
         image.load()
     if not has_end(encoded):
         raise PictureError("is truncated: it has no end-of-image marker")

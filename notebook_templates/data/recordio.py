@@ -55,10 +55,18 @@ def read(path: Path) -> Iterator[tuple[int, bytes]]:
                 raise RecordError(f"{path}: the last record is cut short")
             record += (MAGIC if flag in (MIDDLE, LAST) else b"") + data[:length]
             if flag in (WHOLE, LAST):
-                yield int(HEADER.unpack_from(record)[1]), record[HEADER.size :]
+                yield label_of(path, record), record[HEADER.size :]
                 record = b""
     if record:
         raise RecordError(f"{path}: the last record is cut short")
+
+
+def label_of(path: Path, record: bytes) -> int:
+    """Return the label in a record's header; raise RecordError where there is none."""
+    try:
+        return int(HEADER.unpack_from(record)[1])
+    except (struct.error, ValueError, OverflowError) as error:
+        raise RecordError(f"{path}: a record's header is damaged") from error
 
 
 def parts(data: bytes) -> Iterator[bytes]:

@@ -132,11 +132,11 @@ def growth_of(plan: ShardPlan, sample: list[JpegSource]) -> float:
         return 1.0
     before = after = 0
     for source in sample:
-        encoded = Path(plan.source, source.path).read_bytes()
         try:
+            encoded = Path(plan.source, source.path).read_bytes()
             jpegs.size_of(encoded)
             encoded = jpegs.as_jpeg(encoded)
-        except PictureError:
+        except (OSError, PictureError):
             continue
         before += len(encoded)
         after += len(jpegs.enlarged(encoded, plan.enlarge))

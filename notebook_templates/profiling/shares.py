@@ -51,6 +51,11 @@ def advice(shares: TimeShares) -> str:
                 f"{shares.waiting:.0%} of the time. A session with a GPU would make it faster."
             )
         return f"No GPU. {waits}: load it in other processes (workers), or keep it unpacked."
+    if shares.gpu == 0:
+        return (
+            "The GPU has nothing to do: the network and its batches seem to be on the CPU. Move "
+            f'both to the GPU with .to("cuda"). {waits}.'
+        )
     if shares.gpu >= BUSY:
         return (
             f"The GPU computes {shares.gpu:.0%} of the time: nothing holds it up. Lower precision "

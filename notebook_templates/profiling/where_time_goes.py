@@ -90,13 +90,16 @@ def traced(
     with profile(activities=watched) as recorded:
         timed(batches, step, steps)
     recorded.export_chrome_trace(str(file))
-    of = "self_device_time_total" if on_gpu else "self_cpu_time_total"
+    averages = recorded.key_averages()
     # A kernel's time is also that of the operation that started it: of a GPU, kernels count.
-    found = [
+    kernels = [
         each
-        for each in recorded.key_averages()
-        if not on_gpu or (each.device_type != DeviceType.CPU and not each.is_user_annotation)
+        for each in averages
+        if each.device_type != DeviceType.CPU and not each.is_user_annotation
     ]
+    # A training may leave a GPU that is there alone.
+    of = "self_device_time_total" if kernels else "self_cpu_time_total"
+    found = kernels or list(averages)
     operations = sorted(found, key=lambda each: -getattr(each, of))
     total = sum(getattr(each, of) for each in operations) or 1
     return [

@@ -17,7 +17,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 SECONDS_PER_COMMAND = 30.0
@@ -25,6 +25,8 @@ SECONDS_PER_COMMAND = 30.0
 # first, and more and more seldom while nothing changes.
 FIRST_PAUSE, LONGEST_PAUSE = 2.0, 30.0
 LOG_LINES = 12
+LOG_BYTES = 100_000
+"""Of a log's end, which a page can show."""
 
 # What squeue is asked for, and how many characters of each.
 _COLUMNS = {
@@ -83,7 +85,7 @@ class JobStatus:
     """How long it has run, as hours:minutes:seconds."""
     nodes: str = ""
     log: str = ""
-    """The file that it writes to."""
+    """The file that it writes to; sbatch's usual one, if only accounting still knows the job."""
     name: str = ""
 
     @property
@@ -94,7 +96,8 @@ class JobStatus:
     def words(self) -> str:
         """Say it in a sentence."""
         if self.word == "PENDING":
-            plain = REASONS.get(self.reason, "")
+            # Slurm adds to some what they are about: ReqNodeNotAvail, UnavailableNodes:node1
+            plain = REASONS.get(self.reason.partition(",")[0], "")
             return f"is waiting ({self.reason})" + (f": {plain}" if plain else "")
         if self.word == "RUNNING":
             return f"is running on {self.nodes}, for {self.running}"
@@ -115,8 +118,15 @@ class BatchJob:
         return _queue.state(self.number)
 
     def log(self, lines: int | None = None) -> str:
-        """Return what the job wrote, or the last lines of it."""
-        return tail(Path(self.state().log), lines)
+        """Return what the job wrote, or the last lines of it.
+
+        Of a log of more than 100 kB it is the end, below a line that names the file.
+        """
+        file = Path(self.state().log)
+        text, size = tail(file, lines), _bytes_in(file)
+        if lines is None and size > LOG_BYTES:
+            return f"[The last {LOG_BYTES:,} of {size:,} bytes of {file}]\n{text}"
+        return text
 
     def cancel(self) -> None:
         """End the job."""
@@ -124,11 +134,20 @@ class BatchJob:
         _queue.forget_answers()
 
     def wait(self) -> JobStatus:
-        """Return when the job is over; the notebook waits too (`watch` does not)."""
+        """Return when the job is over; the notebook waits too (`watch` does not).
+
+        A question to Slurm that fails changes nothing and is asked again.
+        """
         pace = Backoff()
-        while not (state := self.state()).is_over:
+        while True:
+            try:
+                state = self.state()
+            except SlurmCommandError:
+                time.sleep(LONGEST_PAUSE)
+                continue
+            if state.is_over:
+                return state
             time.sleep(pace.next(state))
-        return state
 
     def watch(self) -> "asyncio.Task[JobStatus]":
         """Show state and log below the cell, live; other cells can be run meanwhile.
@@ -173,7 +192,7 @@ def array_tasks(number: int) -> dict[str, int]:
     return dict(Counter(pair[1] for pair in pairs if pair[0] == str(number)))
 
 
-def tail(file: Path, lines: int | None = None, most_bytes: int = 100_000) -> str:
+def tail(file: Path, lines: int | None = None, most_bytes: int = LOG_BYTES) -> str:
     """Return the end of a text file; empty when it is not there yet."""
     try:
         with file.open("rb") as stream:
@@ -182,6 +201,13 @@ def tail(file: Path, lines: int | None = None, most_bytes: int = 100_000) -> str
     except OSError:
         return ""
     return text if lines is None else "\n".join(text.splitlines()[-lines:])
+
+
+def _bytes_in(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
 
 
 class Backoff:
@@ -284,8 +310,12 @@ class Queue:
         listed = dict(read_states(printed))
         for number in wanted:
             if not self._known_as_over(number):
-                self._states[number] = listed.get(number) or last_word(number)
+                self._states[number] = listed.get(number) or self._forgotten(number)
         self._asked_at = time.monotonic()
+
+    def _forgotten(self, number: int) -> JobStatus:
+        known, last = self._states.get(number), last_word(number)
+        return replace(last, log=known.log) if known is not None and known.log else last
 
     def _known_as_over(self, number: int) -> bool:
         known = self._states.get(number)
@@ -316,14 +346,16 @@ def last_word(number: int) -> JobStatus:
             "--noheader",
             "--parsable2",
             "--allocations",
-            "--format=State,NodeList,JobName",
+            "--format=State,NodeList,WorkDir,JobName",
         ]
         printed = _slurm("sacct", f"--jobs={number}", *options)
     except SlurmCommandError:
         return JobStatus(GONE)
     for line in printed.splitlines():
-        word, nodes, name = line.split("|", 2)
-        return JobStatus(word.split()[0], nodes=nodes, name=name)
+        word, nodes, folder, name = line.split("|", 3)
+        # Which file a job writes to, accounting does not say in every Slurm.
+        log = f"{folder}/slurm-{number}.out"
+        return JobStatus(word.split()[0], nodes=nodes, log=log, name=name)
     return JobStatus(GONE)
 
 

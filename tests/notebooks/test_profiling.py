@@ -35,6 +35,22 @@ def empty():
 def once():
     return iter([1, 2, 3]), abs
 """
+# A GPU is there, and the training does not use it.
+UNUSED = """
+import sys
+from pathlib import Path
+import torch
+import where_time_goes
+
+torch.cuda.is_available, torch.cuda.synchronize = lambda: True, lambda: None
+# Without a GPU, PyTorch's profiler would warn of each operation that it cannot record there.
+profile = where_time_goes.profile
+where_time_goes.profile = lambda activities: profile(activities=activities[:1])
+ones = torch.ones(8)
+batches, step = iter([ones] * 3), lambda batch: (batch * 2).sum()
+found = where_time_goes.traced(batches, step, 3, Path(sys.argv[1]))
+print(*(one["name"] for one in found))
+"""
 
 
 def test_the_notebook_shows_shares_operations_and_earlier_measurements(
@@ -91,3 +107,13 @@ def test_what_cannot_be_measured_is_said(python_of: Callable[[str], Path], tmp_p
         said = measured(python, tmp_path / name, f"{tmp_path / 'slow.py'}:{name}")
         assert "the training's batches have come to their end" in said
         assert "Traceback" not in said
+
+
+def test_of_a_training_that_leaves_the_gpu_alone_the_processors_work_is_shown(
+    python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    argv = [str(python_of("pytorch")), "-B", "-c", UNUSED, str(tmp_path / "trace.json")]
+    done = subprocess.run(
+        argv, capture_output=True, text=True, check=False, timeout=120, cwd=PROFILING
+    )
+    assert "aten::mul" in done.stdout, done.stderr

@@ -157,7 +157,7 @@ class Result:
 def read_lines(file: Path) -> list[dict[str, Any]]:
     """Read a file's `complete_lines`; none where it cannot be read."""
     try:
-        return complete_lines(file.read_text())
+        return complete_lines(file.read_text(errors="replace"))
     except OSError:
         return []
 

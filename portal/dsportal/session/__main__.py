@@ -15,7 +15,7 @@ from dsportal.session import internal_tls, state_save
 from dsportal.session.environment import Account, ModulesEntry, session_environment, with_port
 from dsportal.session.files.home import make_runtime_folder, refresh_links, remove_runtime_folder
 from dsportal.session.kernels import configuration
-from dsportal.session.own_environments.entry import command_variables, own_folders
+from dsportal.session.own_environments.entry import command_variables, module_paths, own_folders
 from dsportal.session.tracking import mlflow_variables
 from dsportal.session.umask import users_umask
 from dsportal.session_schema import InputError, SessionInput, parse
@@ -65,13 +65,12 @@ def _settle_in(told: SessionInput) -> Path:
     entry = pwd.getpwuid(os.getuid())
     account = Account(name=entry.pw_name, home=entry.pw_dir, shell=entry.pw_shell)
     own = own_folders(told.environments_folders, account.home, account.name)
-    module_paths = (*told.module_paths, str(own.first.modulefiles)) if own else told.module_paths
     environment = session_environment(
         account,
         os.environ,
         told.variables,
         told.jupyter_path,
-        modules=ModulesEntry(told.modules_init, module_paths),
+        modules=ModulesEntry(told.modules_init, (*told.module_paths, *module_paths(own))),
         programs=command_variables(own, told.environments_conda),
         defaults=mlflow_variables(told.mlflow_folder, account.home, account.name),
         slurm_bin_dir=told.slurm_bin_dir,

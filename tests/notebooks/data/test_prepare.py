@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from tests.instance import ROOT
 from tests.notebooks.pictures import CLASSES, EACH, HEIGHT, MAGIC, SOUND, WIDTH
 from tests.notebooks.running import Run
 
+DATA = ROOT / "notebook_templates" / "data"
 # Two processes read their half of all shards, as distributed training with MXNet does.
 MXNET = """
 import json, sys
@@ -38,6 +40,23 @@ for record in tf.data.TFRecordDataset(sys.argv[1:]):
     image = tf.io.decode_jpeg(one["image/encoded"])
     found.append([*image.shape, int(one["image/height"]), int(one["image/width"])])
 print(json.dumps(found))
+"""
+# A picture of a few pixels, as pages count their readers with, among larger ones.
+TINY = """
+import sys
+from pathlib import Path
+from PIL import Image
+
+folder = Path(sys.argv[1], "class0")
+folder.mkdir(parents=True)
+for side in (1, 5, 8, 64):
+    Image.new("RGB", (side, 64)).save(folder / f"{side}-wide.jpg")
+    Image.new("RGB", (64, side)).save(folder / f"{side}-high.jpg")
+"""
+GONE = """
+import jpegs, shards
+plan = shards.ShardPlan(source="/nowhere", destination="/nowhere", enlarge=3)
+print(shards.growth_of(plan, [jpegs.JpegSource("class0/gone.jpg", 0, 1000)]))
 """
 
 
@@ -115,3 +134,40 @@ def test_a_plan_of_before_there_were_versions_is_gone_on_with_and_a_newer_one_re
         refused = prepare(*verb)
         assert refused.returncode != 0
         assert "has schema 2, and this program reads up to 1" in refused.stderr
+
+
+def test_pictures_of_a_few_pixels_are_pictures(
+    prepare: Run, python_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    source, shards = tmp_path / "pictures", tmp_path / "shards"
+    subprocess.run([str(python_of("pytorch")), "-c", TINY, str(source)], check=True, timeout=60)
+    done = prepare("write", source, shards, "--shards", 1)
+    assert done.returncode == 0, done.stderr
+    assert "8 images" in done.stdout
+    assert "8 images read back" in prepare("verify", shards).stdout
+
+
+def test_a_picture_that_cannot_be_read_does_not_end_the_estimate(
+    python_of: Callable[[str], Path],
+) -> None:
+    argv = [str(python_of("pytorch")), "-B", "-c", GONE]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60, cwd=DATA)
+    assert done.stdout == "9.0\n", done.stderr
+
+
+# The length of the first record, and the highest bytes of its label: without end.
+@pytest.mark.parametrize(("at", "damage"), [(4, b"\x08\0\0\0"), (14, b"\x80\x7f")])
+def test_a_damaged_record_is_said_in_a_sentence(
+    prepare: Run, pictures: Path, tmp_path: Path, at: int, damage: bytes
+) -> None:
+    assert (
+        prepare("write", pictures, tmp_path, "--shards", 1, "--format", "recordio").returncode == 0
+    )
+    (shard,) = tmp_path.glob("*.rec")
+    with shard.open("r+b") as file:
+        file.seek(at)
+        file.write(damage)
+    refused = prepare("verify", tmp_path)
+    assert refused.returncode == 1
+    assert "cannot be read back" in refused.stderr
+    assert "Traceback" not in refused.stderr

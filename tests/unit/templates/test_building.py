@@ -26,6 +26,14 @@ def build(folder: Path, *, base: str = "base.sif") -> Path:
     return building.build(str(folder / "own.def"), str(image), base=str(first))
 
 
+def test_what_is_no_text_does_not_end_a_build(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(building, "_WITH_APPTAINER", "printf 'caf\\351\\ndone\\n'")
+    building.apptainer("build")
+    assert capsys.readouterr().out == "caf\N{REPLACEMENT CHARACTER}\ndone\n"
+
+
 def test_an_image_that_is_there_is_left_alone(folder: Path) -> None:
     image = folder / "images/own.sif"
     image.parent.mkdir()

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import jobs
@@ -80,6 +81,8 @@ def test_why_a_job_waits_is_explained() -> None:
     said = JobStatus("PENDING", "Resources").words()
     assert said.startswith("is waiting (Resources): ")
     assert "starts by itself" in said
+    said = JobStatus("PENDING", "ReqNodeNotAvail, UnavailableNodes:node[001-002]").words()
+    assert said.endswith("node[001-002]): nodes that it needs are down or set aside")
 
 
 def test_of_a_job_that_slurm_has_forgotten_the_end_alone_is_said() -> None:
@@ -154,8 +157,62 @@ def test_a_job_that_another_thread_asked_for_first_is_asked_for_again(
 
 
 def test_what_accounting_says_is_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "_slurm", lambda *_, **__: "CANCELLED by 0|node001|my|job")
-    assert jobs.last_word(5) == JobStatus("CANCELLED", nodes="node001", name="my|job")
+    monkeypatch.setattr(jobs, "_slurm", lambda *_, **__: "CANCELLED by 0|node001|/h/a b|my|job")
+    assert jobs.last_word(5) == JobStatus(
+        "CANCELLED", nodes="node001", log="/h/a b/slurm-5.out", name="my|job"
+    )
+
+
+def test_the_log_of_a_job_that_the_queue_has_forgotten_is_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    own, usual = tmp_path / "own.log", tmp_path / "slurm-9.out"
+    own.write_text("of the job 8")
+    usual.write_text("of the job 9")
+    is_known = True
+
+    def slurm(program: str, *_: str) -> str:
+        if program == "sacct":
+            return f"COMPLETED|node001|{tmp_path}|train"
+        return RUNNING.replace("/h/8.out".ljust(1000), str(own).ljust(1000)) if is_known else ""
+
+    monkeypatch.setattr(jobs, "_slurm", slurm)
+    monkeypatch.setattr(jobs, "_queue", Queue(seconds=0))
+    # Accounting does not say that it wrote to a file of its own: the queue did.
+    assert BatchJob(8).log() == "of the job 8"
+    is_known = False
+    assert [BatchJob(number).log() for number in (8, 9)] == ["of the job 8", "of the job 9"]
+    assert BatchJob(8).state().word == "COMPLETED"
+
+
+def test_of_a_long_log_it_is_said_that_it_is_the_end(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    log = tmp_path / "long.out"
+    log.write_text("".join(f"line {number}\n" for number in range(20_000)))
+    monkeypatch.setattr(BatchJob, "state", lambda _: JobStatus("COMPLETED", log=str(log)))
+    first, *_, last = BatchJob(8).log().splitlines()
+    assert first == f"[The last 100,000 of {log.stat().st_size:,} bytes of {log}]"
+    assert last == "line 19999"
+    assert BatchJob(8).log(1) == last
+
+
+def test_who_waits_for_a_job_asks_again_after_a_question_that_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = iter(["", f"{RUNNING}", "", RUNNING.replace("RUNNING".ljust(20), "FAILED".ljust(20))])
+
+    def slurm(*_: str) -> str:
+        if answer := next(answers):
+            return answer
+        raise SlurmCommandError("squeue: Unable to contact slurm controller")
+
+    pauses: list[float] = []
+    monkeypatch.setattr(jobs, "_slurm", slurm)
+    monkeypatch.setattr(jobs, "_queue", Queue(seconds=-1))
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    assert BatchJob(8).wait().word == "FAILED"
+    assert pauses == [jobs.LONGEST_PAUSE, jobs.FIRST_PAUSE, jobs.LONGEST_PAUSE]
 
 
 def test_the_pause_grows_while_nothing_changes() -> None:

@@ -50,6 +50,10 @@ def test_only_what_the_gpu_does_is_its_time() -> None:
     [
         (TimeShares(0.65, None), "No GPU. 65% of the time the training waits for data"),
         (TimeShares(0.02, None), "A session with a GPU"),
+        (
+            TimeShares(0.02, 0.0),
+            'Move both to the GPU with .to("cuda"). 2% of the time the training',
+        ),
         (TimeShares(0.5, 0.95), "nothing holds it up"),
         (
             TimeShares(0.4, 0.5),

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,6 +19,7 @@ log = logging.getLogger(__name__)
 PYTHON_VARIABLE = "PORTAL_SESSION_PYTHON"
 """The interpreter that runs the command: the session's."""
 _PROGRAMS = Path(__file__).with_name("bin")
+_SECONDS = 10.0
 
 
 def own_folders(settings: Mapping[str, str], home: str, user: str) -> EnvironmentFolders | None:
@@ -31,6 +33,27 @@ def own_folders(settings: Mapping[str, str], home: str, user: str) -> Environmen
         except OwnEnvironmentError as error:
             log.warning("No environments of one's own in %s: %s", name, error)
     return EnvironmentFolders(tuple(found)) if found else None
+
+
+def module_paths(folders: EnvironmentFolders | None, seconds: float = _SECONDS) -> tuple[str, ...]:
+    """Return the folder of their modulefiles; none where somebody else could put one.
+
+    A modulefile is a program, and modules run what is there whenever one is loaded. A folder that
+    does not answer is left out, too: each load would wait for it.
+    """
+    if folders is None:
+        return ()
+    first, answers = folders.first, list[bool]()
+    asking = threading.Thread(
+        target=lambda: answers.append(first.has_own_modulefiles()), daemon=True
+    )
+    asking.start()
+    asking.join(seconds)
+    if answers == [True]:
+        return (str(first.modulefiles),)
+    reason = "it is not the user's own" if answers else "it does not answer"
+    log.warning("No modules of one's own environments in %s: %s", first.path, reason)
+    return ()
 
 
 def command_variables(folders: EnvironmentFolders | None, conda: str | None) -> dict[str, str]:

@@ -175,6 +175,21 @@ class EnvironmentFolder:
             text = words.NO_FOLDER.format(folder=self.path, reason=error.strerror or error)
             raise OwnEnvironmentError(text) from error
 
+    def has_own_modulefiles(self) -> bool:
+        """Say whether nobody else can put a modulefile here: it is a program of whoever wrote it.
+
+        In a folder of root's for all, such as /scratch, somebody else could make the user's first:
+        there it is made now.
+        """
+        try:
+            if self.existing.stat().st_uid != os.geteuid():
+                self.make()
+                self.modulefiles.mkdir(exist_ok=True)
+            made = [one for one in (self.path, self.modulefiles) if one.exists()]
+            return not any(_is_anothers(one) for one in made)
+        except (OSError, OwnEnvironmentError):
+            return False
+
     def place(self, name: str) -> Path:
         """Return where one of this name is, or would be."""
         return self.path / checked_name(name)
@@ -238,7 +253,12 @@ class EnvironmentFolder:
 
     def _is_ours(self, name: str) -> bool:
         # A venv that somebody has put here is theirs.
-        return bool(_NAME.fullmatch(name)) and (self.path / name / _MARK).is_file()
+        place = self.path / name
+        try:
+            is_made = bool(_NAME.fullmatch(name)) and (place / _MARK).is_file()
+            return is_made and not _is_anothers(place)
+        except FileNotFoundError:  # removed just now
+            return False
 
     def _record(self, name: str) -> EnvironmentRecord | None:
         try:

@@ -101,6 +101,45 @@ def test_anothers_folder_has_no_environments_of_mine(folder: EnvironmentFolder) 
 
 
 @pytest.mark.root
+def test_what_somebody_else_has_put_into_a_folder_for_all_is_not_mine(
+    folder: EnvironmentFolder,
+) -> None:
+    finished(folder, "nlp")
+    finished(folder, "theirs")
+    os.chown(folder.place("theirs"), 4321, 4321)
+    assert [one.name for one in folder.all()] == ["nlp"]
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("anothers", ["ann", "ann/environments", "ann/environments/.modulefiles"])
+def test_modulefiles_that_somebody_else_could_write_are_not_used(
+    tmp_path: Path, anothers: str
+) -> None:
+    folder = EnvironmentFolder(tmp_path / "ann/environments")
+    assert folder.has_own_modulefiles()
+    assert not folder.path.exists()
+    (tmp_path / anothers).mkdir(parents=True)
+    os.chown(tmp_path / anothers, 4321, 4321)
+    assert not folder.has_own_modulefiles()
+
+
+@pytest.mark.root
+def test_in_a_folder_for_all_nobody_else_makes_the_users_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.chown(tmp_path, 0, 0)
+    account = pwd.struct_passwd(("ann", "x", 4321, 4321, "", "/home/ann", "/bin/sh"))
+    monkeypatch.setattr("os.geteuid", lambda: 4321)
+    monkeypatch.setattr("pwd.getpwuid", lambda _: account)
+    folder = EnvironmentFolder(tmp_path / "ann/environments")
+    assert folder.has_own_modulefiles()
+    assert folder.modulefiles.is_dir()
+    # What is for others is not the user's to make.
+    assert not EnvironmentFolder(tmp_path / "bob/environments").has_own_modulefiles()
+    assert not (tmp_path / "bob").exists()
+
+
+@pytest.mark.root
 def test_nothing_is_made_below_anothers_folder(tmp_path: Path) -> None:
     (tmp_path / "ann").mkdir()
     os.chown(tmp_path / "ann", 4321, 4321)

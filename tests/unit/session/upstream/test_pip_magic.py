@@ -41,6 +41,22 @@ def test_an_install_for_everybody_is_offered_as_ones_own(tmp_path: Path) -> None
     assert "!portal env create my-pytorch --on pytorch/2.13 einops 'kornia>0.8'" in told
 
 
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("install -r ~/needs/all.txt --requirement=more.txt", "-r ~/needs/all.txt -r more.txt"),
+        ("install 'einops >= 0.8'  # newer", "'einops >= 0.8'"),
+        ("install --extra-index-url https://x.org/simple -f /wheels einops", "einops"),
+        ("install 'einops", "einops"),
+    ],
+)
+def test_the_command_asks_for_what_pip_was_asked_for(
+    tmp_path: Path, line: str, wanted: str
+) -> None:
+    told = said(tmp_path, line, LOADEDMODULES="")
+    assert f"!portal env create my-python {wanted}\n" in told
+
+
 @pytest.mark.parametrize("line", ["list", "install --user einops", "install --target=x einops"])
 def test_all_else_is_pips(tmp_path: Path, line: str) -> None:
     assert "pip runs" in said(tmp_path, line)

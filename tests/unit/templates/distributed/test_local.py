@@ -15,6 +15,8 @@ with (folder / "progress.jsonl").open("a") as progress:
         line = {"step": step, "steps": 30, "loss": 1 / step, "time": 0.0}
         print(json.dumps(line), file=progress, flush=True)
         print("step", step, *[word for word in sys.argv if word.startswith("--rate")], flush=True)
+if "--latin=yes" in sys.argv:
+    os.write(1, b"caf\\xe9\\n")
 if "--killed=yes" in sys.argv:
     os.kill(os.getpid(), 9)
 if "--fail=yes" in sys.argv:
@@ -77,6 +79,16 @@ def test_one_that_fails_says_why(shown: Shown, tmp_path: Path) -> None:
 def test_one_that_is_killed_is_said_to_lack_memory(shown: Shown, tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="run out of memory"):
         runs.train_here(plan(tmp_path, killed="yes"), tmp_path)
+
+
+def test_what_is_no_text_does_not_end_it(
+    shown: Shown, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs.train_here(plan(tmp_path, latin="yes"), tmp_path)
+    assert "caf\N{REPLACEMENT CHARACTER}\n" in capsys.readouterr().out
+    with (tmp_path / "some/progress.jsonl").open("ab") as file:
+        file.write(b'{"step": 30, "note": "caf\xe9"}\n')
+    assert len(runs.Run(tmp_path / "some").progress()) == 4
 
 
 def test_what_is_there_of_before_is_no_error(shown: Shown, tmp_path: Path) -> None:
