@@ -10,8 +10,8 @@ SESSIONS_OLD = "The hub is not responding at the moment; this list may be out of
 NO_SUCH_SESSION = "The hub does not know this session, or this token may not stop it."
 NOT_STOPPED = "The hub did not stop the session. Reload the page and try again."
 HUB_SILENT = "The hub is not responding; try again in a moment."
-SESSIONS_ALONE = "Slurm is not telling which jobs ran; these are the hours of sessions alone."
-NO_FILE = "Slurm is not telling which jobs ran, and a file would have the hours of sessions alone."
+SESSIONS_ALONE = "Slurm job history is unavailable; these hours are of sessions only."
+NO_FILE = "Slurm job history is unavailable; a file would have the hours of sessions only."
 STILL_COUNTED = "The hours are still being counted. Reload the page in a minute."
 NO_RECORD = "The record of GPU hours cannot be read now."
 

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 NO_PARTITION = "No partition of the cluster is open to you now; ask its administrators."
-NO_SESSIONS = "You may not have sessions on this portal; ask its administrators."
+NO_SESSIONS = "You may not start sessions on this portal; ask its administrators."
 LINK_NOTE = "This form was filled in for you. Nothing has been started."
 
 
@@ -51,7 +51,7 @@ def too_long_for_partition(asked: timedelta, partition: str, most: timedelta) ->
 def too_long(asked: timedelta, most: timedelta) -> str:
     """Refuse more time than the site grants."""
     return (
-        f"You asked for {in_hours(asked)}; a session of yours may last {hours(most)}: "
+        f"You asked for {in_hours(asked)}; your sessions may last {in_hours(most)}: "
         f"choose at most {hours(most)}."
     )
 
@@ -91,7 +91,7 @@ def no_such_feature(feature: str, partition: str) -> str:
 
 def not_chosen(what: str, name: str, unchosen: str) -> str:
     """Say of a link's account, QOS, reservation or feature that it is not offered."""
-    instead = f" The form has “{unchosen}” instead." if unchosen else ""
+    instead = f" The form is set to “{unchosen}” instead." if unchosen else ""
     return f"{what} {name} is not offered to you.{instead}"
 
 
@@ -105,7 +105,7 @@ def unfit_image(title: str) -> str:
 
 def partition_not_taken(asked: str, stands: str) -> str:
     """Say of a link's partition that it is not open to the user, and which one the form has."""
-    return f"Partition {asked} is not open to you. The form has {stands} instead."
+    return f"Partition {asked} is not open to you. The form is set to {stands} instead."
 
 
 def type_not_taken(asked: str, partition: str) -> str:
@@ -119,8 +119,8 @@ def gpus_not_taken(asked: int, partition: str, most: int, stands: int) -> str:
     """Say of a link's number of GPUs that it is too high, and what the form has."""
     return (
         f"{_count(asked, 'GPU')} {'is' if asked == 1 else 'are'} not available: you can have "
-        f"{_at_most(most)} in partition "
-        f"{partition} now. The form has {_count(stands, 'GPU') if stands else 'no GPU'} instead."
+        f"{_at_most(most)} in partition {partition} now. "
+        f"The form is set to {_count(stands, 'GPU') if stands else 'no GPU'} instead."
     )
 
 
@@ -128,19 +128,19 @@ def time_not_taken(asked: timedelta, partition: str, most: timedelta) -> str:
     """Say of a link's time that it is too long, and what the form has."""
     return (
         f"{in_hours(asked)} is too long: a session in partition {partition} can last "
-        f"{in_hours(most)} at most. The form has {in_hours(most)} instead."
+        f"{in_hours(most)} at most. The form is set to {in_hours(most)} instead."
     )
 
 
 def gpus_not_understood(asked: str, stands: int) -> str:
     """Say of a link's number of GPUs that it is none, and what the form has."""
     stands_now = _count(stands, "GPU") if stands else "no GPU"
-    return f"{asked} is not a number of GPUs. The form has {stands_now} instead."
+    return f"{asked} is not a number of GPUs. The form is set to {stands_now} instead."
 
 
 def time_not_understood(asked: str, stands: timedelta) -> str:
     """Say of a link's time that it is none, or too short, and what the form has."""
-    return f"{asked} is not a valid session time. The form has {in_hours(stands)} instead."
+    return f"{asked} is not a valid session time. The form is set to {in_hours(stands)} instead."
 
 
 def image_not_taken(asked: str) -> str:

@@ -32,16 +32,14 @@ REASONS = {
         "its start time has not come yet",
         "Slurm sets it a minute or two ahead before it retries a failed start",
     ),
-    "SchedDefer": Reason("Slurm has put the decision off for a moment", "this takes a moment"),
+    "SchedDefer": Reason("Slurm has postponed the decision", "this takes a moment"),
     "Cleaning": Reason("its last attempt is being cleaned up", "this takes a minute or two"),
     "Dependency": Reason("it is waiting for another job", _TURN),
     "DependencyNeverSatisfied": Reason("the job that it is waiting for has failed", _ASK),
     "Licenses": Reason("a licence that it needs is in use", _TURN),
     "NvidiaImexChannels": Reason("all NVIDIA IMEX channels are in use", _TURN),
     "MpiPortsBusy": Reason("the network ports that it needs are in use", _TURN),
-    "MaxPoweredUpNodes": Reason(
-        "the cluster has as many nodes switched on as it is allowed", _TURN
-    ),
+    "MaxPoweredUpNodes": Reason("the cluster has reached its limit of powered-up nodes", _TURN),
     "PowerNotAvail": Reason("the cluster's power budget is used up", _TURN),
     "PowerReserved": Reason(
         "the rest of the cluster's power budget is set aside for others", _TURN
@@ -51,7 +49,7 @@ REASONS = {
         "a shorter session may fit before the maintenance; otherwise choose another partition",
     ),
     "Nodes required for job are DOWN": Reason(
-        "the nodes that it could use are down, drained or kept for partitions that come first",
+        "the nodes that it could use are down, drained or reserved for higher-priority partitions",
         "choose another partition, or wait",
     ),
     "NodeDown": Reason("a node that it needs is down", "choose another partition, or wait"),
@@ -82,7 +80,7 @@ REASONS = {
         "it could not be started on its node and is on hold", _ASK
     ),
     "JobLaunchFailure": Reason("it could not be started on its node", "cancel it and start again"),
-    "JobArrayTaskLimit": Reason("its array already has as many tasks running as allowed", _TURN),
+    "JobArrayTaskLimit": Reason("its array has reached its limit of running tasks", _TURN),
     "FedJobLock": Reason("another cluster in the federation is deciding whether to run it", _TURN),
     "SystemFailure": Reason("Slurm or the file system failed", "cancel it and start again"),
     "NonZeroExitCode": Reason("its last attempt failed", "cancel it and start again"),
@@ -96,15 +94,11 @@ REASONS = {
     "InvalidQOS": Reason("its quality of service (QOS) is not valid", _ASK),
     "QOSNotAllowed": Reason("your quality of service (QOS) may not be used here", _ASK),
     "QOSUsageThreshold": Reason("your use of the cluster is above your QOS's threshold", _TURN),
-    "QOSJobLimit": Reason("your QOS already has as many jobs as it is allowed", _SHARED),
-    "QOSResourceLimit": Reason("your QOS already uses as much as it is allowed", _SHARED),
+    "QOSJobLimit": Reason("your QOS has reached its limit of jobs", _SHARED),
+    "QOSResourceLimit": Reason("your QOS has reached its resource limit", _SHARED),
     "QOSTimeLimit": Reason("it asks for more time than your QOS allows", _CHOOSE),
-    "AssociationJobLimit": Reason(
-        "your account already has as many jobs as it is allowed", _SHARED
-    ),
-    "AssociationResourceLimit": Reason(
-        "your account already uses as much as it is allowed", _SHARED
-    ),
+    "AssociationJobLimit": Reason("your account has reached its limit of jobs", _SHARED),
+    "AssociationResourceLimit": Reason("your account has reached its resource limit", _SHARED),
     "AssociationTimeLimit": Reason("it asks for more time than your account allows", _CHOOSE),
     "AccountingPolicy": Reason("a limit of your account or QOS has been reached", _SHARED),
     "MaxMemPerLimit": Reason("it asks for more memory than a job may have on one node", _CHOOSE),

@@ -137,7 +137,7 @@ def test_a_long_cell_notifies_a_user_who_allowed_it(
     expect(page.get_by_text("Python 3 | Idle")).to_be_visible()
 
     run_cell(page, "import time; time.sleep(3)")
-    offer = page.get_by_role("alert").filter(has_text="notified when long work ends")
+    offer = page.get_by_role("alert").filter(has_text="notified when long-running work ends")
     expect(offer).to_be_visible()
     photograph(page, "notify-offer")
     assert page.evaluate("told") == []

@@ -81,7 +81,7 @@ def test_without_an_nvidia_driver_the_panel_says_so(
 
     # Old figures are not shown as if they were of now.
     page.route("**/portal/use?*", lambda route: route.abort())
-    expect(panel(page)).to_contain_text("is not answering", timeout=60_000)
+    expect(panel(page)).to_contain_text("is not responding", timeout=60_000)
     expect(page.get_by_role("button", name="My GPUs", exact=True)).to_be_visible()
     page.unroute("**/portal/use?*")
     expect(panel(page)).to_contain_text("no NVIDIA driver", timeout=90_000)

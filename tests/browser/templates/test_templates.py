@@ -72,7 +72,7 @@ def test_a_template_is_chosen_in_the_launcher(
     dialog = page.get_by_role("dialog")
     groups = dialog.get_by_role("group")
     expect(groups.first).to_have_accessible_name("Start here")
-    expect(groups.last).to_have_accessible_name("Measuring the cluster")
+    expect(groups.last).to_have_accessible_name("Cluster benchmarks")
     assert dialog.get_by_role("radio").count() > 8
     # Nothing is chosen beforehand.
     expect(dialog.get_by_role("radio", checked=True)).to_have_count(0)

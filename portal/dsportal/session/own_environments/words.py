@@ -18,12 +18,12 @@ NOT_YOURS = (
     "You cannot write to {folder}, so your environments cannot be stored in {name}. Choose another "
     "place with --in, or tell the administrators."
 )
-NO_FOLDER = "{folder} cannot be made: {reason}."
+NO_FOLDER = "{folder} cannot be created: {reason}."
 NO_CONDA = (
     "There is no conda, mamba or micromamba here. Load the module that has one, if your site does, "
     "or leave --conda out."
 )
-CONDA_ALONE = "An environment is built on a module or made by conda: leave out --on or --conda."
+CONDA_ALONE = "An environment is built on a module or with conda: leave out --on or --conda."
 EXISTS = (
     "There is already an environment {name}, in {folder}. Remove it first, or choose another name."
 )
@@ -39,7 +39,7 @@ NO_MODULES = (
 )
 NO_PYTHON = "{base} has no Python that can create environments: {said}"
 NO_VENV = (
-    "Python cannot make environments on this node. Tell the administrators: the package "
+    "Python cannot create environments on this node. Tell the administrators: the package "
     "python3-venv is missing. {said}"
 )
 PIP_FAILED = (
@@ -70,7 +70,7 @@ USED = "{name}: {used} of {size} used"
 USE_UNKNOWN = "{name}: usage not known"
 USED_OF_QUOTA = "{name}: {used} of your quota of {size} used"
 UNFINISHED = "not finished: remove it, or create it again"
-NEWER = "made with a newer release of the portal, which this session is too old for"
+NEWER = "created with a newer release of the portal than this session's"
 BASE_GONE = "what it was built on is gone: remove it and create it again"
 
 PLAIN_PYTHON = "plain Python"

@@ -1,8 +1,6 @@
 """Messages to users about sharing."""
 
-NO_AUDIENCE = (
-    "Say with whom: the user names of some people, one group, or everybody who has the link."
-)
+NO_AUDIENCE = "Choose whom to share with: user names, one group, or everybody who has the link."
 NO_USER = "There is no user {name} on this cluster."
 NO_GROUP = "You are not in a group {name}; you can share with your own groups only."
 NO_ACL = (

@@ -33,7 +33,7 @@ def no_folder(name: str) -> str:
 
 def dead_link(name: str, target: str) -> str:
     """Say that a link on the way leads nowhere."""
-    return f"{name} is a link to {target}, where there is nothing now."
+    return f"{name} is a link to {target}, which does not exist."
 
 
 def outside(name: str) -> str:

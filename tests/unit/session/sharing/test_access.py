@@ -43,7 +43,7 @@ def test_an_audience_is_read(kind: str, names: list[str], read: Audience) -> Non
     ],
 )
 def test_what_names_nobody_is_refused(kind: object, names: object) -> None:
-    with pytest.raises(SharingError, match="Say with whom"):
+    with pytest.raises(SharingError, match="Choose whom to share with"):
         audience_from(kind, names)
 
 

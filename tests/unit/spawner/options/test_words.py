@@ -38,11 +38,11 @@ HOUR = timedelta(hours=1)
         (words.no_such_type("t4", "a"), ("Choose “Any”.",)),
         (words.no_such_image("a", "b", "c"), ("Image a is not offered", "Available: b, c.")),
         (words.gpus_not_taken(5, "sxm2", 4, 1), ("5 GPUs are not available", "at most 4", "sxm2")),
-        (words.gpus_not_taken(1, "cpu", 0, 0), ("1 GPU is not available", "has no GPU instead")),
+        (words.gpus_not_taken(1, "cpu", 0, 0), ("1 GPU is not available", "set to no GPU instead")),
         (words.time_not_taken(48 * HOUR, "sxm2", HOUR), ("48 hours is too long", "last 1 hour")),
         (words.unfit_image("The bare one"), ("The bare one", "jupyterhub-singleuser")),
         (words.NO_PARTITION, ("No partition", "administrators")),
-        (words.NO_SESSIONS, ("not have sessions", "administrators")),
+        (words.NO_SESSIONS, ("not start sessions", "administrators")),
     ],
 )
 def test_a_refusal_names_what_was_asked_for_and_what_may_be_had(

@@ -85,7 +85,7 @@ export function progress(task: ITask, texts: ITexts): string {
 
 /** Say what a name may be. */
 export function nameRule(texts: ITexts): string {
-  return texts.__('A name has letters, digits and . _ - and begins with a letter or a digit.');
+  return texts.__('Use letters, digits and . _ - and begin with a letter or a digit.');
 }
 
 /** Say which environment a button removes. */

@@ -6,7 +6,7 @@ import { span, type ITexts } from '../common/time';
 /** What the command says. */
 export function notifyCommandLabels(texts: ITexts) {
   return {
-    label: texts.__('Notify Me When Long Work Ends'),
+    label: texts.__('Notify Me When Long-Running Work Ends'),
     caption: texts.__('Show a browser notification, unless JupyterLab is in front'),
     category: texts.__('Session')
   };
@@ -22,7 +22,9 @@ export function permissionPromptLabels(texts: ITexts) {
 
 /** Offer to notify. */
 export function permissionPrompt(texts: ITexts): string {
-  return texts.__('Do you want to be notified when long work ends while you are elsewhere?');
+  return texts.__(
+    'Do you want to be notified when long-running work ends while you are elsewhere?'
+  );
 }
 
 /** Say that the browser refuses. */

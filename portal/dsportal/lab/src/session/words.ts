@@ -173,7 +173,7 @@ export function saved(changed: string[], moment: number | null, texts: ITexts): 
     );
     return last ? `${lost} ${texts.__('Documents were last saved at %1.', last)}` : lost;
   }
-  return last && texts.__('Your open documents are saved, the last of them at %1.', last);
+  return last && texts.__('Your open documents are saved; the last save was at %1.', last);
 }
 
 /** Say who else came into the session; the page may hear of it days later. */

@@ -15,7 +15,7 @@ export function shareCommandLabels(texts: ITexts) {
 export function dialogLabels(texts: ITexts) {
   return {
     introduction: texts.__(
-      'Others can read the notebook as it is saved now, and take a copy of their own.'
+      'Others can read the notebook as it is saved now, and make their own copies.'
     ),
     audience: texts.__('Share with'),
     people: texts.__('Only these people'),

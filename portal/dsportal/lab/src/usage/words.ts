@@ -169,7 +169,7 @@ export function missing(use: ISessionUse, texts: ITexts): string | null {
 
 /** Say that the figures are not of now. */
 export function outdated(texts: ITexts): string {
-  return texts.__('The session is not answering. These figures are from before.');
+  return texts.__('The session is not responding. These figures are out of date.');
 }
 
 /** Say in a few words what the status bar shows. */
