@@ -17,15 +17,15 @@ HEAD = """\
 <!-- Made by `benchmarks.papers_and_ours`: change
 notebook_templates/benchmarks/measurement/papers.json, not this page. -->
 
-Every table, picture and procedure with numbers of [the documents][], what reproduces it here, and
-how far. *To the letter*: the same procedure, and on this project's own machine the same outcome
-where it does not depend on the hardware. *Small here*: it runs, but not at the papers' size, as no
-such GPUs and no such NAS are at hand; on a cluster that has them it is the same notebook with
-larger settings. *Not run yet*: it is written, and needs what is not at hand to run at all.
+Every table, figure and procedure with numbers in [the documents][], what reproduces it here, and
+how far. *To the letter*: the same procedure, and on this project's own machine the same result
+where it does not depend on the hardware. *Small here*: it runs, but not at the papers' size, as we
+have no such GPUs and no such NAS; on a cluster that has them, use the same notebook with larger
+settings. *Not run yet*: it is written, but needs hardware that we do not have.
 
-A figure without framework, network version, card, precision or batch (of each GPU) is one for which
-our notes of the document do not say it. Where pages are named, these were read in excerpts for this
-table; the others' figures are from our notes alone.
+Where a value has no framework, network version, card, precision or batch size (per GPU), our notes
+of the document do not give it. Where pages are named, we read excerpts of them for this table; all
+other values are from our notes alone.
 
 [the documents]: ../explanation/measuring.md#the-documents-that-the-figures-come-from
 """
@@ -66,7 +66,7 @@ def page() -> str:
     """Write the page."""
     lines = [
         HEAD,
-        "| document | table, picture or procedure | here | how far |",
+        "| document | table, figure or procedure | here | how far |",
         "| --- | --- | --- | --- |",
     ]
     for table in papers.TABLES:

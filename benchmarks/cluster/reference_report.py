@@ -67,12 +67,12 @@ NAS = "~/isilon/users/$USER,~"
 SETTINGS_OF_ALL = {"partition": "", "gpus_per_node": 0, "mounts": NAS, "more": SIZES}
 
 BEFORE = """\
-This page is what `templates/benchmarks/cluster.ipynb` made of the machine on which this project
-is built and tested: one shared virtual machine with {machine}. Its nodes are virtual, all
-on that machine: their network is the kernel's own, their storage one virtual disk, and together
-they have no more cores than one. It shows what the suite measures and how that looks. It says
-nothing of GPUs, as no machine with one was at hand. Beside each figure stand those of the papers,
-of their cluster.
+This page is the report of `templates/benchmarks/cluster.ipynb` for the machine on which this
+project is built and tested: one shared virtual machine with {machine}. Its nodes are
+virtual and all on that machine: their network is the kernel's own, their storage one virtual disk,
+and together they have no more cores than one. The page shows what the suite measures and how its
+results look. It says nothing about GPUs, as no machine with one was available. Beside our figures
+are those of the papers, from their cluster.
 
 Made at commit `{commit}` with `benchmarks.cluster.reference_report`
 ([the summaries](../../{result})). On a cluster of your own:

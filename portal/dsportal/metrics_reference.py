@@ -21,12 +21,12 @@ _HEAD = """\
 <!-- Made by `python -m dsportal.metrics_reference docs/reference/metrics.md`: change
 spawner/jupyterhub_gpu_slurm/metrics.py, not this page. -->
 
-What the spawner tells Prometheus at `/hub/metrics`, beside [JupyterHub's own
+The spawner's metrics for Prometheus at `/hub/metrics`, in addition to [JupyterHub's own
 metrics](https://jupyterhub.readthedocs.io/en/stable/reference/metrics.html). [Monitor the
-portal](../how-to/monitor-the-portal.md) says how to read them, and has a dashboard and alerts made
-of them. Counters and histograms start from zero whenever the hub starts, as Prometheus expects;
-gauges are looked up when they are asked for, and what is not known has no sample. No label names a
-user, a session or a node.
+portal](../how-to/monitor-the-portal.md) says how to read them, and has a dashboard and alerts based
+on them. Counters and histograms start from zero whenever the hub starts, as Prometheus expects;
+gauges are computed at each scrape, and an unknown value has no sample. No label names a user, a
+session or a node.
 
 | metric | kind | labels | what it is |
 | --- | --- | --- | --- |

@@ -49,23 +49,23 @@ ENDS = Counter(
 )
 FORECASTS = Counter(
     "gpu_spawner_forecasts",
-    "Forecasts of a start that forms asked for, by the answer; kept: one of some seconds ago.",
+    "Forecasts of a start that forms asked for, by the answer; kept: one from the hub's cache.",
     ["answer"],
 )
 QUERY = Histogram(
     "gpu_spawner_slurm_query_duration_seconds",
-    "Time in which a Slurm program that the hub itself ran answered and was read, or failed.",
+    "Time from the call of a Slurm program by the hub until its output was read, or it failed.",
     ["program"],
     buckets=_QUERY_BUCKETS,
 )
 QUERY_FAILURES = Counter(
     "gpu_spawner_slurm_query_failures",
-    "Slurm programs, run by the hub itself, that failed, were late or could not be understood.",
+    "Slurm programs, run by the hub itself, that failed, timed out or gave unreadable output.",
     ["program", "reason"],
 )
 LAUNCHER = Histogram(
     "gpu_spawner_launcher_duration_seconds",
-    "Time that one order to the launcher, which acts as a user, took, with its wait in the queue.",
+    "Duration of an order to the launcher, which acts as a user, with its wait in the queue.",
     ["verb"],
     buckets=_QUERY_BUCKETS,
 )
@@ -174,27 +174,27 @@ def _families() -> tuple[GaugeMetricFamily, ...]:
         GaugeMetricFamily(
             "gpu_spawner_sessions",
             "Sessions of this hub, by their state: waiting in the queue, starting, running, "
-            "stopping, or interrupted: the hub ended during its start, and takes it up again.",
+            "stopping, or interrupted: the hub ended during its start, and will continue it.",
             labels=["state"],
         ),
         GaugeMetricFamily(
             "gpu_spawner_session_gpus",
-            "GPUs that sessions hold: used, idle (nobody used the session for as long as "
-            "idle_gpu_minutes says), or unknown: it has not said so for a quarter of an hour, or "
-            "since the hub started.",
+            "GPUs that sessions hold: used, idle (the session has been unused for "
+            "idle_gpu_minutes), or unknown: the session has not reported its use for a quarter of "
+            "an hour, or since the hub started.",
             labels=["use"],
         ),
         GaugeMetricFamily(
             "gpu_spawner_session_longest_wait_seconds",
-            "Time for which the session has waited that waits longest now; 0 where none waits.",
+            "How long the session that has waited longest has been in the queue; 0 if none waits.",
         ),
         GaugeMetricFamily(
-            "gpu_spawner_slurm_up", "1 if Slurm answered when it was last asked about its nodes."
+            "gpu_spawner_slurm_up", "1 if Slurm answered the last query about its nodes, else 0."
         ),
         GaugeMetricFamily(
             "gpu_spawner_cluster_gpus",
             "GPUs of the cluster, by type and state: free, held by any job, or unavailable: on "
-            "nodes, or in partitions, that take no jobs.",
+            "nodes, or in partitions, that accept no jobs.",
             labels=["type", "state"],
         ),
     )
