@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from benchmarks.commit import circumstances, commit
 from benchmarks.portal.soak.crowd import SESSION_HOURS
 from benchmarks.portal.soak.injection import INJECTIONS
-from benchmarks.portal.soak.run import Wanted, soak, told
+from benchmarks.portal.soak.run import DayOutcome, Wanted, soak, told
 from tests import instance
 
 
@@ -51,14 +51,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, and print the result; 1 where an invariant was broken."""
     choice = wanted(arguments)
     measured = commit()
-    outcome = None
+    kept: list[DayOutcome] = []
     try:
         with instance.running() as portal:
-            outcome = soak(portal, choice)
+            outcome = soak(portal, choice, kept.append)
     finally:
-        # Also where the instance could not be taken down.
-        if outcome is not None:
-            print(told(outcome, **circumstances(measured)), flush=True)
+        # Also where a stand-in or the instance could not be removed.
+        for each in kept:
+            print(told(each, **circumstances(measured)), flush=True)
     return 1 if outcome.findings.found else 0
 
 

@@ -84,8 +84,10 @@ def _recoveries(findings: Findings, name: str) -> list[float]:
     ]
 
 
-def soak(portal: Instance, wanted: Wanted) -> DayOutcome:
-    """Let a day pass on an instance that runs."""
+def soak(
+    portal: Instance, wanted: Wanted, keep: Callable[[DayOutcome], object] = lambda _: None
+) -> DayOutcome:
+    """Let a day pass on an instance that runs; ``keep`` it before the stand-ins are removed."""
     nodes = set(portal.slurm("sinfo", "--noheader", "--Node", "-o", "%N").split())
     scale = day.Scale(
         seconds=60 * wanted.minutes,
@@ -107,7 +109,9 @@ def soak(portal: Instance, wanted: Wanted) -> DayOutcome:
             faults.hub_with_its_own_clock(portal),
             faults.session_program(portal, text),
         ):
-            return _day(portal, wanted, planned, users, others)
+            outcome = _day(portal, wanted, planned, users, others)
+            keep(outcome)
+            return outcome
 
 
 def _day(

@@ -1,6 +1,6 @@
 """The command that lets a day pass."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -10,18 +10,25 @@ from benchmarks.portal.soak import __main__ as command
 from tests import instance
 
 
-def test_a_day_is_told_even_if_the_instance_cannot_be_taken_down(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("is_stuck", [False, True], ids=["instance", "stand-in"])
+def test_a_day_is_told_even_if_the_instance_or_a_stand_in_cannot_be_removed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], is_stuck: bool
 ) -> None:
     @contextmanager
     def running() -> Iterator[None]:
         yield
         raise RuntimeError("deploy/down has failed")
 
+    def soak(_portal: object, _wanted: object, keep: Callable[[object], object]) -> object:
+        keep(SimpleNamespace())
+        if is_stuck:
+            raise AssertionError("not within 30 s: the disk is free")
+        return SimpleNamespace()
+
     monkeypatch.setattr(instance, "running", running)
-    monkeypatch.setattr(command, "soak", lambda *_: SimpleNamespace())
+    monkeypatch.setattr(command, "soak", soak)
     monkeypatch.setattr(command, "told", lambda *_, **__: "what the day has shown")
-    with pytest.raises(RuntimeError, match="deploy/down"):
+    with pytest.raises((AssertionError, RuntimeError), match=r"deploy/down|the disk is free"):
         command.main([])
     assert capsys.readouterr().out == "what the day has shown\n"
 
