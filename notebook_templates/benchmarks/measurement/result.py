@@ -94,9 +94,7 @@ class Result:
             "samples": {node: list(lines) for node, lines in (samples or {}).items()},
             **({"nas": list(nas)} if nas else {}),
         }
-        building = self.folder / f".summary.json.{os.getpid()}"
-        building.write_text(json.dumps(summary, indent=1) + "\n")
-        building.replace(self.folder / "summary.json")
+        self._write(self.folder / "summary.json", json.dumps(summary, indent=1) + "\n")
         return summary
 
     def _read(self) -> dict[str, dict[str, Any]]:
@@ -132,19 +130,19 @@ class Result:
                     "use another folder, or the same settings to continue"
                 )
         # What was being written when the run was ended is measured again.
-        self._write("".join(json.dumps(line) + "\n" for line in lines))
+        self._write(self._progress, "".join(json.dumps(line) + "\n" for line in lines))
         return {line["part"]: line["values"] for line in lines if "part" in line}
 
     def _begin(self) -> None:
-        self._write("")
+        self._write(self._progress, "")
         told = {"benchmark": self._benchmark, "configuration": self._configuration}
         self._add({**told, **({"device": self._device} if self._device else {})})
 
-    def _write(self, text: str) -> None:
+    def _write(self, file: Path, text: str) -> None:
         # On a full disk the file from before stays.
-        building = self.folder / f".progress.jsonl.{os.getpid()}"
+        building = file.with_name(f".{file.name}.{os.getpid()}")
         building.write_text(text)
-        building.replace(self._progress)
+        building.replace(file)
 
     def _add(self, line: Values) -> None:
         with self._progress.open("a") as file:

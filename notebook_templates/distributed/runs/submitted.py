@@ -34,10 +34,7 @@ class Submitted:
 
     def asked(self) -> dict[str, Any] | None:
         """Return what the run was asked for (`Plan.asked`), ``None`` where that is not kept."""
-        try:
-            return dict(json.loads((self.folder / "asked.json").read_text()))
-        except (OSError, ValueError):  # ValueError: the disk was full
-            return None
+        return self._read("asked.json")
 
     def submit(self) -> jobs.BatchJob:
         """Submit the script, once more if need be: the run goes on from what it kept.
@@ -57,7 +54,10 @@ class Submitted:
 
     def summary(self) -> dict[str, Any] | None:
         """Return the results, ``None`` before the end."""
+        return self._read("summary.json")
+
+    def _read(self, name: str) -> dict[str, Any] | None:
         try:
-            return dict(json.loads((self.folder / "summary.json").read_text()))
-        except (OSError, ValueError):
+            return dict(json.loads((self.folder / name).read_text()))
+        except (OSError, ValueError):  # ValueError: the disk was full
             return None
